@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description.errors import ModelFileError
+from pkm_description.friction import joint_frictions
 from pkm_dynamics import ClosedChainModel, JointStates, PlatformMotion
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.drive_forces import DriveForces, drive_constants, is_drive_entry, terms_of_entries
 from pkm_dynamics.drive_states import DriveStates
 from pkm_dynamics.friction_laws import DriveFriction, is_friction_law_parameter
-from pkm_dynamics.parameters.parameter_table import INERTIAL_NAMES
+from pkm_dynamics.parameters.parameter_table import INERTIAL_NAMES, LOAD
 from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
 
 KINDS = ('rigid_body', 'friction', 'rotor')
@@ -49,6 +50,8 @@ class Feedforward:
     # (n_a,) [N, N m] half of what Coulomb friction is larger forwards than backwards, beyond them
     asymmetry: Floats | None = None
     states: DriveStates | None = None  # drives whose Coulomb friction has a past
+    # with the parameters of the joints' loads, whose friction is beyond those parameters
+    loaded: ClosedChainModel | None = None
 
     def forces(self, model: ClosedChainModel, motion: PlatformMotion) -> Floats:
         """Forces (N, n_a) [N, N m]; zeros without a model."""
@@ -84,6 +87,9 @@ class Feedforward:
                 motion.drive_states = self.states.along((0.0, interval), q, qd, start)[1:]
             if (states := motion.drive_states) is not None:
                 forces = forces + self.states.further_forces(self.parameters, states, now[1])
+        if self.loaded is not None:
+            factors = self.loaded.load_parameters[self.loaded.load_friction.columns_of]
+            forces = forces + self.loaded.load_forces(motion, joints, factors)
         if self.friction is not None:
             forces = forces + self.friction.forces(joints.velocities[:, actuated])
         if self.drives is not None:
@@ -126,9 +132,10 @@ def identified_feedforward(
     Parameters of friction laws of the drives (`pkm_dynamics.friction_laws`) may stand among
     them, and forces of the drives by position with their constants (`<joint>.ripple_period`,
     `<joint>.rest`), which the model need not have; both are added with `friction`. So may
-    rotors (`<joint>.rotor`) that the model does not have, added with `rotor`, and Coulomb friction
+    rotors (`<joint>.rotor`) that the model does not have, added with `rotor`, Coulomb friction
     by direction of drives of which the model has one value (`<joint>.coulomb_positive` and
-    `<joint>.coulomb_negative`). Raises
+    `<joint>.coulomb_negative`), and load factors (`<joint>.load`), added with `friction`: the
+    joints' loads are those of the values. Raises
     ModelFileError when a parameter is missing, unknown, given twice or not finite;
     NotPhysicalError when a mass, a friction coefficient or a rotor inertia is negative, a body's
     inertia is none of any distribution of mass, or a drive's friction would drive it.
@@ -148,21 +155,23 @@ def identified_feedforward(
     held = [entry for entry in names if is_drive_entry(entry)]
     own = [f'{joint}.rotor' for joint in model.actuated_joints]
     rotors = [entry for entry in own if entry in names and entry not in known]
+    rubbing = [each for each in names if each.rpartition('.')[2] == LOAD]
+    loads = [n for n in rubbing if n.rpartition('.')[0] in joint_frictions(model.description)]
     for entry in names:
-        if entry not in known and entry not in (*beyond, *held, *rotors):
+        if entry not in known and entry not in (*beyond, *held, *rotors, *loads):
             robot = model.description.name
             raise ModelFileError(f"parameter '{entry}' is unknown to robot '{robot}'")
     missing = [entry for entry in model.parameter_names if entry not in by_name]
     if missing:
         raise ModelFileError(f"parameter '{missing[0]}' is missing ({len(missing)} in all)")
-    for entry in (*model.parameter_names, *rotors):
+    for entry in (*model.parameter_names, *rotors, *loads):
         if not np.isfinite(by_name[entry]):
             raise ModelFileError(f"parameter '{entry}' is not finite")
     positive = model.parameter_mask('friction') | model.parameter_mask('rotor')
     for i, entry in enumerate(model.parameter_names):
         if (entry.endswith('.m') or positive[i]) and by_name[entry] < LEAST:
             raise NotPhysicalError(f"parameter '{entry}' is negative: {by_name[entry]:.6g}")
-    for entry in rotors:
+    for entry in (*rotors, *loads):
         if by_name[entry] < LEAST:
             raise NotPhysicalError(f"parameter '{entry}' is negative: {by_name[entry]:.6g}")
     _check_bodies(by_name)
@@ -174,6 +183,8 @@ def identified_feedforward(
         found = replace(found, rotors=np.where(is_beyond, inertias, 0.0))
     if asymmetry.any() and friction:
         found = replace(found, asymmetry=asymmetry)
+    if loads and friction:
+        found = _with_loads(found, model, loads, by_name)
     if held and friction:
         found = _with_drives(found, model, {entry: by_name[entry] for entry in held})
     if not beyond:
@@ -227,6 +238,19 @@ def _with_drives(
     forces = DriveForces.of(model.description, terms)
     states = DriveStates.of(model.description, model.parameter_names, terms) or None
     return replace(found, parameters=kept, drives=forces, states=states)
+
+
+def _with_loads(
+    found: Feedforward, model: ClosedChainModel, entries: list[str], values: dict[str, float]
+) -> Feedforward:
+    """Take load friction from these entries, none from the parameters, and loads of the values."""
+    kept = np.array(found.parameters)
+    kept[[name in entries for name in model.parameter_names]] = 0.0
+    kept.setflags(write=False)
+    if any(entry not in model.parameter_names for entry in entries):
+        model = model.with_load_friction([entry.rpartition('.')[0] for entry in entries])
+    loaded = model.with_load_parameters([values[name] for name in model.parameter_names])
+    return replace(found, parameters=kept, loaded=loaded)
 
 
 def _check_friction(friction: DriveFriction, linear: dict[str, float]) -> None:

@@ -46,6 +46,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         'payload_of': 'payload',
         'with_drive_terms': 'drives',
         'with_force_constants': 'payload',
+        'with_load_friction': 'friction',
         'with_payload': 'payload',
     },
 )

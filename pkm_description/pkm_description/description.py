@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 JOINT_TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'floating')
 CONSTRAINT_TYPES = ('fixed', 'spherical', 'revolute', 'universal', 'prismatic')
-FRICTION_MODELS = ('coulomb_viscous', 'coulomb', 'viscous', 'asymmetric', 'none')
+FRICTION_MODELS = ('coulomb_viscous', 'coulomb', 'viscous', 'asymmetric', 'load', 'none')
 
 
 def frozen(values: Any) -> Array:
@@ -68,16 +68,21 @@ class Link:
 
 @dataclass(frozen=True)
 class Friction:
-    """Friction of a joint: F = coulomb sat(v / v0) + viscous v, against the motion.
+    """Friction of a joint: F = (coulomb + load N) sat(v / v0) + viscous v, against the motion.
 
     `coulomb` in N or N m, `viscous` in N s/m or N m s/rad. The model says which
-    parameters exist; `asymmetric` has one Coulomb value per direction [M eq. 14].
+    parameters exist; `asymmetric` has one Coulomb value per direction [M eq. 14], `load`
+    none but the load factor, which any model may have. N is the magnitude [N] of the force
+    that the joint transmits across its axis (all of it where the joint has no single axis).
     """
 
     coulomb: float = 0.0
     viscous: float = 0.0
     coulomb_negative: float = 0.0
     model: str = 'coulomb_viscous'
+    # friction force per reaction force: a number for a prismatic joint, for the others a length
+    # [m], the coefficient of friction times the radius of the bearing; None without it
+    load: float | None = None
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from pkm_description import Description, with_drive_terms
+from pkm_description import Description, with_drive_terms, with_load_friction
 from pkm_description.errors import UnderactuatedError
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.dynamic_model import DynamicModel
@@ -17,6 +18,7 @@ from pkm_dynamics.equations.wrench import PlatformWrench
 from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.parameters.base_parameters import BaseParameters, build_base_parameters
 from pkm_dynamics.parameters.null_space import NullSpace, build_null_space
+from pkm_dynamics.parameters.parameter_table import checked_parameters
 
 
 class ClosedChainModel(DynamicModel):
@@ -29,6 +31,9 @@ class ClosedChainModel(DynamicModel):
     ----------
     description : Description
         A checked description (`pkm_description.load`).
+    load_parameters : (n_p,), optional
+        Standard parameters from which the loads of the joints follow whose friction grows with
+        them; the description's when absent.
 
     Attributes
     ----------
@@ -37,8 +42,8 @@ class ClosedChainModel(DynamicModel):
     joint_names : list of str
         All scalar joints: the order of every (N, n_j) array.
     parameter_names, parameter_units, parameter_kinds : list of str
-        Standard parameters, then friction, rotor inertias, and forces of the drives by their
-        position (n_p).
+        Standard parameters, then friction, rotor inertias, forces of the drives by their
+        position, and load factors of friction (n_p).
     nominal_parameters : numpy.ndarray
         Their values in the description (n_p,).
     home_position (3,) [m], home_rotation (3, 3), home_actuators (n_a,) [m, rad]
@@ -49,8 +54,8 @@ class ClosedChainModel(DynamicModel):
         [N/A, N m/A] (n_a,), nan where unknown.
     """
 
-    def __init__(self, description: Description) -> None:
-        super().__init__(description)
+    def __init__(self, description: Description, load_parameters: ArrayLike | None = None) -> None:
+        super().__init__(description, load_parameters)
         self._base: dict[tuple[bool, bool | str], BaseParameters] = {}
 
     def with_drive_terms(self, terms: Mapping[str, Any] | Sequence[str] | str) -> ClosedChainModel:
@@ -59,6 +64,27 @@ class ClosedChainModel(DynamicModel):
         `terms` as of `pkm_description.with_drive_terms`, which also says what is raised.
         """
         return ClosedChainModel(with_drive_terms(self.description, terms))
+
+    def with_load_friction(
+        self, factors: Mapping[str, float] | Sequence[str] | str
+    ) -> ClosedChainModel:
+        """Return the model with friction that grows with the load of its joints.
+
+        `factors` as of `pkm_description.with_load_friction`, which also says what is raised.
+        """
+        return ClosedChainModel(with_load_friction(self.description, factors))
+
+    def with_load_parameters(self, parameters: ArrayLike) -> ClosedChainModel:
+        """Return the model with the loads of its joints from other standard parameters (n_p,).
+
+        The base parameters stay: what forces show of bodies does not depend on the loads.
+        """
+        model: ClosedChainModel = object.__new__(type(self))
+        model.__dict__.update(self.__dict__)
+        model.load_parameters = checked_parameters(parameters, self.nominal_parameters)
+        model.load_parameters.setflags(write=False)
+        model._base = {key: replace(base, model=model) for key, base in self._base.items()}
+        return model
 
     def forward_dynamics(
         self,

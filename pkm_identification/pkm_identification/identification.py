@@ -22,6 +22,7 @@ from pkm_identification.model_selection.friction_choice import (
     why_no_laws,
 )
 from pkm_identification.options import AUTO, DESCRIBED, FRICTION
+from pkm_identification.regression.load_iteration import require_no_payload, with_own_loads
 from pkm_identification.regression.preparation import (
     ParameterOptions,
     Phase,
@@ -54,6 +55,7 @@ def identify(
     force_constants: IdentificationResult | ForceConstants | Mapping[str, float] | None = None,
     left_out: Sequence[str] | str = (),
     drive_terms: Mapping[str, Any] | Sequence[str] | str | None = None,
+    load_friction: Mapping[str, float] | Sequence[str] | str | None = None,
     friction: str = DESCRIBED,
     progress: Progress | None = None,
     **options: Any,
@@ -101,6 +103,10 @@ def identify(
         Forces of the drives by position that the description does not have: offset, spring,
         force ripple, as of `pkm_description.with_drive_terms` (`'leg3_strut:ripple(0.06,2)'`).
         The result's `model` has them, and its model file.
+    load_friction
+        Names or patterns of joints whose friction grows with their load, where the description
+        does not say so, as of `pkm_description.with_load_friction` (`'leg*_strut'`). The loads
+        are those of the estimate itself: it is repeated until they settle.
     friction
         `described`: what description and `drive_terms` say. `auto`: also offsets, springs,
         rotors, force ripple and friction laws of the drives that the data ask for, chosen step
@@ -133,6 +139,7 @@ def identify(
     signal_options, own = split_options(estimator, options)
     FRICTION.check(friction)
     model = model.with_drive_terms(drive_terms) if drive_terms else model
+    model = model.with_load_friction(load_friction) if load_friction else model
     report(Phase.READING, 0.0)
     recordings = several(dataset)
     request = build_request(recordings, payloads, drive_gains, force_constants)
@@ -151,6 +158,12 @@ def identify(
         estimator, own = estimator_with_laws(estimator, own, chosen)
         parameters['fixed'] = {**held, **dict.fromkeys(chosen.without, 0.0)}
     solution = _solve(prepared, model, estimator, own, parameters, chosen, report)
+    if len(model.load_friction):
+        require_no_payload(prepared.request, model)
+        settings = (estimator, own, parameters, chosen, report)
+        model, solution = with_own_loads(
+            model, solution, lambda loaded: _solve(prepared, loaded, *settings)
+        )
     names = solution.problem.base.names
     open_ended = [
         i for name in (*without, *chosen.without) for i in matching_names(name, names, 'left_out')
@@ -164,6 +177,7 @@ def identify(
         **prepared.request.options,
         **given_options(parameters, without, fixed),
         **({'drive_terms': drive_terms} if drive_terms else {}),
+        **({'load_friction': load_friction} if load_friction else {}),
         **({'friction': friction} if friction != DESCRIBED else {}),
         **options,
     }

@@ -202,6 +202,15 @@ DRIVE_TERMS = Option(
     metavar='JOINT:TERM',
     many=True,
 )
+LOAD_FRICTION = Option(
+    'load_friction',
+    Values('a name or pattern of a joint, or a list of such', (str, list), items=str),
+    'names or patterns of joints and constraints (`leg*_strut`) whose friction grows with the '
+    'force across their axis, where the description does not say so; each adds the parameter '
+    '`<joint>.load`',
+    metavar='JOINT',
+    many=True,
+)
 DESCRIBED, AUTO = 'described', 'auto'
 FRICTION = Option(
     'friction',
@@ -248,6 +257,7 @@ COMMON = (
         'physical bodies',
     ),
     DRIVE_TERMS,
+    LOAD_FRICTION,
     FRICTION,
     Option(
         'payloads',

@@ -16,7 +16,15 @@ from pkm_bringup.data_arguments import (
 from pkm_bringup.outputs import check_output, write_output
 from pkm_bringup.views.console import print_json, print_note, progress
 from pkm_description.errors import EstimationError
-from pkm_identification.options import COMMON, DRIVE_TERMS, FRICTION, LEVEL, REDUCTION, THRESHOLD
+from pkm_identification.options import (
+    COMMON,
+    DRIVE_TERMS,
+    FRICTION,
+    LEVEL,
+    LOAD_FRICTION,
+    REDUCTION,
+    THRESHOLD,
+)
 
 VALIDATION, *BY_OPTION, SIGNIFICANCE = REDUCTION
 ALSO = '; and those of the estimator (doc/estimators.md of pkm_identification); with --reduce also '
@@ -41,7 +49,8 @@ def add_parser(subparsers: Any) -> None:
         'drop parameters step by step until all that are left are properly identified; the model '
     )
     parser.add_argument('--reduce', action='store_true', help=f'{text}file holds these')
-    for option in (LEVEL, THRESHOLD, SIGNIFICANCE, VALIDATION, DRIVE_TERMS, FRICTION):
+    terms = (DRIVE_TERMS, LOAD_FRICTION, FRICTION)
+    for option in (LEVEL, THRESHOLD, SIGNIFICANCE, VALIDATION, *terms):
         option.add_argument(parser)
     add_force_constants(parser)
     add_json(parser)
@@ -85,11 +94,13 @@ def _options(arguments: Any) -> dict[str, Any]:
     if unused and not arguments.reduce:
         need = 'needs' if len(unused) == 1 else 'need'
         raise EstimationError(f'{" and ".join(unused)} {need} --reduce')
-    for flag, option in (('terms', DRIVE_TERMS), ('friction', FRICTION)):
+    flags = {'terms': DRIVE_TERMS, 'load_friction': LOAD_FRICTION, 'friction': FRICTION}
+    for flag, option in flags.items():
         value = getattr(arguments, flag)
         if not value or value == option.default:
             continue
         if option.name in options:
-            raise EstimationError(f'--{flag} and --option {option.name}= say the same: give one')
+            shown = flag.replace('_', '-')
+            raise EstimationError(f'--{shown} and --option {option.name}= say the same: give one')
         given[option.name] = value
     return options | given

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from pkm_description.assembly import Assembly
 from pkm_description.description import Constraint, Description, DriveTerms, Friction, Pose
 from pkm_description.errors import ExportError
+from pkm_description.friction import load_factors
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,15 @@ def asymmetry_losses(description: Description) -> list[str]:
         if friction is not None
         and friction.model == 'asymmetric'
         and friction.coulomb != friction.coulomb_negative
+    ]
+
+
+def load_losses(description: Description, form: str) -> list[str]:
+    """Say of which joints the friction grows with their load, which no format has."""
+    return [
+        f"joint '{name}': friction that grows with its load by {factor:g} is no part of {form}"
+        for name, factor in load_factors(description).items()
+        if factor
     ]
 
 

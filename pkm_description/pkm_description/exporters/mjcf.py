@@ -15,6 +15,7 @@ from pkm_description.exporters.exported import (
     asymmetry_losses,
     cut_loss,
     drive_losses,
+    load_losses,
     number,
     numbers,
     poses_at_home,
@@ -61,7 +62,8 @@ def build_mjcf(
     such a body is soft unless its `body_invweight0` is bounded after loading, as the
     simulated plant does. MJCF has symmetric friction only: of an asymmetric one the mean of
     both directions is written. The spring of a drive is the joint's `stiffness` with its offset
-    in `springref`; force ripple is no part of MJCF. Of friction in closing constraints only that
+    in `springref`; force ripple is no part of MJCF, nor is
+    friction that grows with loads. Of friction in closing constraints only that
     of a prismatic one is written; the others have no joint in MJCF. Raises ExportError where
     MJCF cannot hold an element of the description; names the element.
     """
@@ -85,6 +87,7 @@ class _Writer:
         self.shapes = shapes
         self.losses = asymmetry_losses(description) if friction else []
         self.losses += drive_losses(description, 'MJCF') if friction else []
+        self.losses += load_losses(description, 'MJCF') if friction else []
         bodies = inertias.StandIns(description, welded=False)
         self.inertials = bodies.inertials
         self.losses += bodies.losses

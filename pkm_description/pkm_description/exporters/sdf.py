@@ -40,7 +40,8 @@ def build_sdf(description: Description, form: str = 'graph') -> Exported:
     All poses are those of home, and SDF counts joint positions from there: the limits
     are moved accordingly, and `<pkm:home>` of each joint holds the position that the
     description has at home. The base link is fixed to the world, whose gravity is the
-    description's. SDF cannot say rotor inertias, friction that differs between the directions,
+    description's. SDF cannot say rotor inertias, friction that differs between the directions or
+    grows with loads,
     friction of ball joints, links without mass.
 
     In the form ``'graph'`` every constraint is a joint between its two links (`spherical` is

@@ -14,6 +14,7 @@ from pkm_description.exporters.exported import (
     asymmetry_losses,
     cut_loss,
     drive_losses,
+    load_losses,
     poses_at_home,
     spring,
     symmetric,
@@ -125,6 +126,7 @@ def build_structure(description: Description, form: str) -> SdfStructure:
     ]
     losses += asymmetry_losses(description) + drive_losses(description, 'SDF')
     losses += sdf_losses(description)
+    losses += load_losses(description, 'SDF')
     for constraint in description.constraints:
         coulomb = constraint.type in ('revolute', 'prismatic')
         lost = cut_loss(constraint, coulomb, viscous=constraint.type != 'spherical')

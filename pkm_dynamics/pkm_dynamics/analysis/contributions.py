@@ -97,6 +97,10 @@ def contributions(
     own = _velocity_accelerations(bodies, independent, turning)
     centripetal = forces_of.of_velocity(own, turning)
     friction = np.einsum('nfv,f->nv', terms.friction_forces(bodies), values[terms.friction_columns])
+    factors = values[model.load_friction.columns_of]
+    if factors.any():
+        loaded = model.load_friction.tree_forces(bodies, model.load_parameters)
+        friction += np.einsum('nlv,l->nv', loaded, factors)
     driven = values[terms.rotor_columns] * (bodies.rates_dot @ terms.rotors.T)
     found = {
         'platform_inertia': inertia[:, is_platform].sum(axis=1),
@@ -108,8 +112,7 @@ def contributions(
         'friction': np.einsum('nv,nva->na', friction, bodies.transfer),
         'rotor': np.einsum('nr,nra->na', driven, terms.rotors @ bodies.transfer),
         'drive': model.drive_forces.forces(
-            bodies.joints[:, model.mechanism.actuated_scalar],
-            values[model.mechanism.n_parameters :],
+            bodies.joints[:, model.mechanism.actuated_scalar], values[model.drive_columns]
         ),
     }
     return Contributions(found, list(model.actuated_joints))

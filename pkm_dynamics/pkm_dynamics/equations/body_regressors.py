@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pkm_description.tree_geometry import skew
+from pkm_description.tree_geometry import cross, skew
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.kinematics.body_motion import BodyMotion
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
@@ -70,6 +70,25 @@ def inertia_matrices(parameters: Floats) -> Floats:
     """Matrices (k, 6, 6) from local twists to momenta of bodies with parameters (k, 10)."""
     basis = momentum_regressor(np.eye(6))
     return np.asarray(np.einsum('jip,kp->kij', basis, parameters))
+
+
+def body_wrenches(motion: BodyMotion, bodies: Integers, inertia: Floats, gravity: Floats) -> Floats:
+    """Wrenches (N, k, 6) that some bodies of inertias (k, 6, 6) need, in their own axes.
+
+    About their own origins, with gravity (3,) overcome.
+    """
+    acceleration = motion.acceleration.copy()
+    acceleration[..., :3] -= gravity
+    # With A = [a - omega x v; alpha]: wrench = M A + V x* (M V).
+    twist = local(motion, bodies, motion.twist)
+    spatial = local(motion, bodies, acceleration)
+    v, omega = twist[..., :3], twist[..., 3:]
+    spatial[..., :3] -= cross(omega, v)
+    momentum = (inertia @ twist[..., None])[..., 0]
+    wrench = (inertia @ spatial[..., None])[..., 0]
+    wrench[..., :3] += cross(omega, momentum[..., :3])
+    wrench[..., 3:] += cross(v, momentum[..., :3]) + cross(omega, momentum[..., 3:])
+    return np.asarray(wrench)
 
 
 def spread(terms: ParameterTerms, blocks: Floats, n_p: int) -> Floats:

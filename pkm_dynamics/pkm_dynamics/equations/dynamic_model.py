@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pkm_description import Description
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.equations.load_friction import LoadFriction
 from pkm_dynamics.kernels import forces as force_kernels
+from pkm_dynamics.kinematics.body_motion import build_body_motion
 from pkm_dynamics.kinematics.kinematic_model import KinematicModel
 from pkm_dynamics.layout import Code
 from pkm_dynamics.motion import JointStates, PlatformMotion
@@ -18,8 +23,18 @@ class DynamicModel(KinematicModel):
 
     Forces are linear in the parameters: Q_a = regressor(motion) @ parameters. The
     spanning tree's forces are projected to the actuators by virtual power, so the model
-    holds for any mechanism that the description accepts.
+    holds for any mechanism that the description accepts. Where friction grows with the load
+    of a joint, that load is the one of `load_parameters`, whatever the parameters are.
     """
+
+    def __init__(self, description: Description, load_parameters: ArrayLike | None = None) -> None:
+        super().__init__(description)
+        self.load_parameters = checked_parameters(load_parameters, self.nominal_parameters)
+        self.load_parameters.setflags(write=False)
+        self.load_friction = LoadFriction(self)
+
+    def __reduce__(self) -> tuple[type[DynamicModel], tuple[Any, ...]]:
+        return type(self), (self.description, self.load_parameters)
 
     def inverse_dynamics(
         self, motion: PlatformMotion, parameters: ArrayLike | None = None
@@ -54,9 +69,18 @@ class DynamicModel(KinematicModel):
             self._layout, self._force_code(), mode, joints, *state, values[:compiled]
         )
         self._refuse_singular(forces)
-        if len(values) > compiled:
-            forces += self.drive_forces.forces(self._actuated(joints), values[compiled:])
-        return JointStates(joints, velocity, acceleration), forces
+        if self.drive_forces.names:
+            forces += self.drive_forces.forces(self._actuated(joints), values[self.drive_columns])
+        states = JointStates(joints, velocity, acceleration)
+        factors = values[self.load_friction.columns_of]
+        if factors.any():
+            forces += self.load_forces(motion, states, factors)
+        return states, forces
+
+    def load_forces(self, motion: PlatformMotion, states: JointStates, factors: Floats) -> Floats:
+        """Forces (N, n_a) of load friction with factors (n_l,), at loads of `load_parameters`."""
+        bodies = build_body_motion(self.tree_layout, self.mechanism.actuated, motion, states)
+        return self.load_friction.columns(bodies, self.load_parameters) @ factors
 
     def with_drive_states(
         self,
@@ -84,10 +108,13 @@ class DynamicModel(KinematicModel):
         self._refuse_singular(regressor[:, 0])
         if self.drive_states and motion.drive_states is not None:
             self.drive_states.write(regressor, motion.drive_states)
-        if not self.drive_forces.names:
-            return regressor
-        further = self.drive_forces.columns(self._actuated(state[0]))
-        return np.concatenate([regressor, further], axis=2)
+        further = [regressor]
+        if self.drive_forces.names:
+            further.append(self.drive_forces.columns(self._actuated(state[0])))
+        if len(self.load_friction):
+            bodies = self.body_motion(motion)
+            further.append(self.load_friction.columns(bodies, self.load_parameters))
+        return np.concatenate(further, axis=2) if len(further) > 1 else regressor
 
     def _force_code(self) -> Code:
         inline = self._programs.inline

@@ -36,13 +36,15 @@ def energy_balance(model: ClosedChainModel, motion: PlatformMotion, time: ArrayL
     """Regressor (N - 1, n_p) of the energy balance between samples [J].
 
     energy_balance @ parameters equals `actuator_work` of the same N consecutive samples at
-    times (N,) [s], whose accelerations do not matter.
+    times (N,) [s], whose accelerations matter for the loads of joints alone.
     """
     bodies = model.body_motion(with_joint_rates(model, motion))
     terms = ParameterTerms.of(model)
     kinetic, potential = body_energy_parts(model, bodies, terms)
+    if len(model.load_friction):
+        bodies = model.body_motion(motion)
     heat = body_dissipation(model, bodies, terms)
-    columns = terms.friction_columns
+    columns = model.parameter_mask('friction')
     rows = np.diff(kinetic + potential, axis=0)
     rows[:, columns] += _interval_integrals(_times(time, len(motion)), heat[:, columns])
     return rows
@@ -77,7 +79,7 @@ def body_energy_parts(
     height = potential_regressor(motion, terms, np.asarray(model.description.gravity))
     potential = spread(terms, height, model.n_p)
     positions = motion.joints[:, model.mechanism.actuated_scalar]
-    potential[:, model.mechanism.n_parameters :] = model.drive_forces.potentials(positions)
+    potential[:, model.drive_columns] = model.drive_forces.potentials(positions)
     return kinetic, potential
 
 
@@ -86,6 +88,10 @@ def body_dissipation(model: ClosedChainModel, motion: BodyMotion, terms: Paramet
     out = np.zeros((len(motion), model.n_p))
     forces = terms.friction_forces(motion)
     out[:, terms.friction_columns] = np.einsum('nfv,nv->nf', forces, motion.rates)
+    rubbing = model.load_friction
+    if len(rubbing):
+        forces = rubbing.tree_forces(motion, model.load_parameters)
+        out[:, rubbing.columns_of] = np.einsum('nlv,nv->nl', forces, motion.rates)
     return out
 
 

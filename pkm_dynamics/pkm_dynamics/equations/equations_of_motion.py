@@ -21,7 +21,7 @@ from scipy.spatial.transform import Rotation
 from pkm_description.errors import KinematicsError, SimulationError, TrajectoryError
 from pkm_description.tree_geometry import TreeGeometry, cross
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.equations.body_regressors import inertia_matrices, local, local_columns
+from pkm_dynamics.equations.body_regressors import body_wrenches, inertia_matrices, local_columns
 from pkm_dynamics.equations.forward_dynamics import body_mass_matrix, solve_mass
 from pkm_dynamics.equations.wrench import PlatformWrench
 from pkm_dynamics.kinematics.body_motion import BodyMotion, build_body_motion
@@ -140,18 +140,46 @@ class EquationsOfMotion:
         held = self._held(q[None])[0]
         load = basis[self._actuated].T @ (given - held) - basis.T @ friction - self._load(moving)
         power = float(given @ qd)
+        pushed = np.zeros((1, 6))
         wrench = self.wrench
         if callable(wrench):
             wrench = wrench(t, bodies.platform_motion())
         if wrench is not None:
             platform = self._layout.tree.platform_body
-            pushed = wrench.at_origin(bodies.rotation[:, platform])[0]
-            load = load + bodies.jacobian[0, platform].T @ pushed
-            power += float(bodies.twist[0, platform] @ pushed)
+            pushed = wrench.at_origin(bodies.rotation[:, platform])
+            load = load + bodies.jacobian[0, platform].T @ pushed[0]
+            power += float(bodies.twist[0, platform] @ pushed[0])
         mass = body_mass_matrix(bodies, self.terms, self.values, self._inertia)
-        independent = solve_mass(mass, load[None])[0]
-        rates_dot = bias + basis @ independent
+        rates_dot, further = self._slowed(bodies, bias, basis, mass, load, pushed)
+        friction = friction + further
         return bodies, rates_dot, power, float(friction @ state.rates)
+
+    def _slowed(
+        self,
+        bodies: BodyMotion,
+        bias: Floats,
+        basis: Floats,
+        mass: Floats,
+        load: Floats,
+        pushed: Floats,
+    ) -> tuple[Floats, Floats]:
+        """Accelerations (n_v,) under a load, and the forces (n_v,) that load friction needs."""
+        rubbing = self.model.load_friction
+        unit = rubbing.terms.friction_forces(bodies)[0]
+        unit *= self.values[rubbing.columns_of][:, None]
+
+        def moved(loads: Floats) -> Floats:
+            left = load - basis.T @ (loads[0] @ unit)
+            return np.asarray(bias + basis @ solve_mass(mass, left[None])[0])
+
+        def loads_at(rates_dot: Floats) -> Floats:
+            motion = bodies.accelerated(rates_dot[None])
+            return rubbing.loads(motion, self.model.load_parameters, pushed)
+
+        loads = np.zeros((1, len(rubbing)))
+        if unit.any():
+            loads = rubbing.settled(lambda loads: loads_at(moved(loads)), loads_at(moved(loads)))
+        return moved(loads), np.asarray(loads[0] @ unit)
 
     def gap(self, vector: Floats) -> float:
         """Largest gap of the loops, in position and in velocity [m, 1; m/s, 1/s]."""
@@ -183,7 +211,7 @@ class EquationsOfMotion:
     def _held(self, q: Floats) -> Floats:
         """Forces (N, n_a) that the drives need at positions (N, n_a)."""
         model = self.model
-        return model.drive_forces.forces(q, self.values[model.mechanism.n_parameters :])
+        return model.drive_forces.forces(q, self.values[model.drive_columns])
 
     def _geometry(self, state: Coordinates) -> TreeGeometry:
         turn = Rotation.from_quat(state.quaternion).as_matrix()
@@ -223,17 +251,8 @@ class EquationsOfMotion:
     def _load(self, motion: BodyMotion) -> Floats:
         """Forces (n_a,) along the basis that bodies and rotors need for a motion."""
         terms, values = self.terms, self.values
-        acceleration = motion.acceleration.copy()
-        acceleration[..., :3] -= self.model.description.gravity
-        # In body axes, with A = [a - omega x v; alpha]: wrench = M A + V x* (M V).
-        twist = local(motion, terms.bodies, motion.twist)
-        spatial = local(motion, terms.bodies, acceleration)
-        v, omega = twist[..., :3], twist[..., 3:]
-        spatial[..., :3] -= cross(omega, v)
-        momentum = (self._inertia @ twist[..., None])[..., 0]
-        wrench = (self._inertia @ spatial[..., None])[..., 0]
-        wrench[..., :3] += cross(omega, momentum[..., :3])
-        wrench[..., 3:] += cross(v, momentum[..., :3]) + cross(omega, momentum[..., 3:])
+        gravity = np.asarray(self.model.description.gravity)
+        wrench = body_wrenches(motion, terms.bodies, self._inertia, gravity)
         jacobian = local_columns(motion, terms.bodies, motion.jacobian)
         load = np.einsum('nkia,nki->a', jacobian, wrench)
         inertia = values[terms.rotor_columns] * (terms.rotors @ motion.rates_dot[0])

@@ -1,10 +1,11 @@
 """Forward dynamics in the actuators' coordinates.
 
-    M(q) qdd = Q + J^T w - c(q, qd)
+    M(q) qdd = Q + J^T w - c(q, qd) - l(q, qd, qdd)
 
 with M = sum of J_b^T M_b J_b over the bodies, rotors added, c the actuator forces at
 zero actuator acceleration (velocity products, gravity, friction) and w a wrench on the
-platform. The loops need no multipliers: J_b already moves along them.
+platform. The loops need no multipliers: J_b already moves along them. Friction l that grows
+with the loads of the joints depends on the accelerations, which are iterated then.
 """
 
 from __future__ import annotations
@@ -48,20 +49,38 @@ def forward_dynamics(
     forces (N, n_a) or (n_a,) [N, N m] are positive along positive velocity, the standard
     parameters (n_p,) the description's when absent, and the wrench acts on the platform.
     Raises TrajectoryError where a shape is wrong, SimulationError where the mass matrix of a
-    sample is not positive definite.
+    sample is not positive definite, KinematicsError where load friction locks the mechanism.
     """
     values = checked_parameters(parameters, model.nominal_parameters)
     given = checked_forces(model, forces, len(state))
     terms = ParameterTerms.of(model)
     bodies = model.body_motion(with_joint_rates(model, state))
     still = bodies.accelerated(bodies.rates_dot_of(np.zeros((len(bodies), model.n_a))))
-    load = given - model.inverse_dynamics(still.platform_motion(), values)
+    rubbing = model.load_friction
+    factors = values[rubbing.columns_of]
+    unloaded = values.copy()
+    unloaded[rubbing.columns_of] = 0.0
+    load = given - model.inverse_dynamics(still.platform_motion(), unloaded)
+    pushed = None
     if wrench is not None:
         load = load + body_wrench_forces(bodies, wrench)
-    inertia = inertia_matrices(values[terms.columns])
-    qdd = solve_mass(body_mass_matrix(bodies, terms, values, inertia), load)
-    moving = bodies.accelerated(still.rates_dot + np.einsum('nva,na->nv', bodies.transfer, qdd))
-    motion = moving.platform_motion()
+        pushed = wrench.at_origin(state.rotation)
+    mass = body_mass_matrix(bodies, terms, values, inertia_matrices(values[terms.columns]))
+
+    def moving(qdd: Floats) -> BodyMotion:
+        return bodies.accelerated(still.rates_dot + np.einsum('nva,na->nv', bodies.transfer, qdd))
+
+    def slowed(loads: Floats) -> Floats:
+        return solve_mass(mass, load - np.einsum('nla,nl->na', unit, factors * loads))
+
+    def loads_at(qdd: Floats) -> Floats:
+        return rubbing.loads(moving(qdd), model.load_parameters, pushed)
+
+    qdd = solve_mass(mass, load)
+    if factors.any():
+        unit = rubbing.terms.friction_forces(bodies) @ bodies.transfer
+        qdd = slowed(rubbing.settled(lambda loads: loads_at(slowed(loads)), loads_at(qdd)))
+    motion = moving(qdd).platform_motion()
     return Accelerations(qdd, motion.acceleration, motion)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +24,7 @@ from pkm_dynamics.kinematics.restricted_poses import Configurations
 from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import build_mechanism, layout_of
 from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, rotations, samples
-from pkm_dynamics.parameters.parameter_table import zero_mask
+from pkm_dynamics.parameters.parameter_table import load_table, rubbing_places, zero_mask
 
 
 class KinematicModel:
@@ -42,11 +43,15 @@ class KinematicModel:
         self.actuated_joints = list(description.actuated_joints)
         self.joint_names = list(self._assembly.tree.joint_names)
         self.drive_forces = drives = DriveForces.of(description)
-        self.parameter_names = table.names + drives.names
+        self.loaded_places = [
+            place for place in rubbing_places(self._assembly) if place.friction.load is not None
+        ]
+        loads = load_table(self.loaded_places)
+        self.parameter_names = table.names + drives.names + loads.names
         self.drive_states = DriveStates.of(description, table.names)
-        self.parameter_units = table.units + drives.units
-        self.parameter_kinds = table.kinds + ['drive'] * len(drives.names)
-        self.nominal_parameters = frozen([*table.nominal, *drives.values])
+        self.parameter_units = table.units + drives.units + loads.units
+        self.parameter_kinds = table.kinds + ['drive'] * len(drives.names) + loads.kinds
+        self.nominal_parameters = frozen([*table.nominal, *drives.values, *loads.nominal])
         self.home_joints = frozen(home.joints)
         self.home_position = frozen(description.home.position)
         self.home_rotation = frozen(description.home.rotation)
@@ -58,7 +63,7 @@ class KinematicModel:
         self._positions = Positions(self._assembly, self.mechanism, self._programs)
         _ = self.zero_parameter_mask  # refuses patterns that match nothing
 
-    def __reduce__(self) -> tuple[type[KinematicModel], tuple[Description]]:
+    def __reduce__(self) -> tuple[type[KinematicModel], tuple[Any, ...]]:
         return type(self), (self.description,)  # compiled code stays in its process
 
     @property
@@ -70,6 +75,12 @@ class KinematicModel:
     def home_configuration(self) -> Configurations:
         """The one configuration at home."""
         return self._positions.home_starts
+
+    @property
+    def drive_columns(self) -> slice:
+        """Columns of the forces of drives by position among the standard parameters."""
+        first = self.mechanism.n_parameters
+        return slice(first, first + len(self.drive_forces.names))
 
     @property
     def free_joints(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from pkm_dynamics.array_types import Booleans, Floats
 
 COULOMB, VISCOUS, COULOMB_POSITIVE, COULOMB_NEGATIVE = 0, 1, 2, 3
 ON_COORDINATE, ON_ROTATION, ON_AXIS_ROTATION, ON_AXIS_SLIDE, ON_SHAFT = 0, 1, 2, 3, 4
+LOAD = 'load'  # field of a load factor's name
 INERTIAL_NAMES = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 _INERTIAL_UNITS = ('kg', *3 * ('kg m',), *6 * ('kg m^2',))
 
@@ -27,6 +28,16 @@ class ParameterTable(NamedTuple):
     units: list[str]
     nominal: Floats
     kinds: list[str]
+
+
+class RubbingPlace(NamedTuple):
+    """A joint (target: its coordinate) or constraint (its first closing row) with friction."""
+
+    name: str
+    friction: Friction
+    target: int
+    where: int
+    linear: bool
 
 
 class Terms(NamedTuple):
@@ -64,27 +75,15 @@ def parameter_table(assembly: Assembly) -> tuple[ParameterTable, Terms]:
         values = inertial.standard_parameters()
         for name, unit, value in zip(INERTIAL_NAMES, _INERTIAL_UNITS, values, strict=True):
             add(f'{link_name}.{name}', unit, float(value), 'rigid_body')
-    for joint_name in tree.joint_names:
-        joint = description.joint(joint_name)
-        if joint.friction is not None:
-            target = tree.coordinate_of(joint_name)
-            linear = joint.type == 'prismatic'
-            _add_friction(add, terms, joint_name, joint.friction, target, ON_COORDINATE, linear)
-    for index, constraint in enumerate(description.constraints):
-        if constraint.friction is not None:
-            where = {'revolute': ON_AXIS_ROTATION, 'prismatic': ON_AXIS_SLIDE}.get(
-                constraint.type, ON_ROTATION
-            )
-            check_constraint_friction(constraint)
-            row = int(np.flatnonzero(tree.row_constraint == index)[0])
-            linear = where == ON_AXIS_SLIDE
-            _add_friction(add, terms, constraint.name, constraint.friction, row, where, linear)
+    for place in rubbing_places(assembly):
+        _add_friction(add, terms, place)
     motors = _motors(assembly)
     for motor, shaft in motors:
         if motor.friction is not None and motor.friction.model != 'none':
             terms.shafts.append(shaft)
             target = len(terms.shafts) - 1
-            _add_friction(add, terms, motor.name, motor.friction, target, ON_SHAFT, False)
+            place = RubbingPlace(motor.name, motor.friction, target, ON_SHAFT, False)
+            _add_friction(add, terms, place)
     rotors = [
         (item.joint, item.rotor_inertia, np.eye(tree.n_v)[tree.coordinate_of(item.joint)])
         for item in description.actuators
@@ -131,15 +130,41 @@ def checked_parameters(parameters: ArrayLike | None, nominal: Floats) -> Floats:
     return values
 
 
+def rubbing_places(assembly: Assembly) -> list[RubbingPlace]:
+    """Joints of the tree, then closing constraints, that have friction."""
+    description, tree = assembly.description, assembly.tree
+    places = []
+    for name in tree.joint_names:
+        joint = description.joint(name)
+        if joint.friction is not None:
+            target, linear = tree.coordinate_of(name), joint.type == 'prismatic'
+            places.append(RubbingPlace(name, joint.friction, target, ON_COORDINATE, linear))
+    for index, constraint in enumerate(description.constraints):
+        if constraint.friction is not None:
+            where = {'revolute': ON_AXIS_ROTATION, 'prismatic': ON_AXIS_SLIDE}.get(
+                constraint.type, ON_ROTATION
+            )
+            check_constraint_friction(constraint)
+            row = int(np.flatnonzero(tree.row_constraint == index)[0])
+            linear = where == ON_AXIS_SLIDE
+            places.append(RubbingPlace(constraint.name, constraint.friction, row, where, linear))
+    return places
+
+
+def load_table(loaded: Sequence[RubbingPlace]) -> ParameterTable:
+    """Load factors of joints and constraints whose friction grows with their load."""
+    return ParameterTable(
+        [f'{each.name}.{LOAD}' for each in loaded],
+        ['1' if each.linear else 'm' for each in loaded],
+        np.array([each.friction.load for each in loaded], dtype=float),
+        ['friction'] * len(loaded),
+    )
+
+
 def _add_friction(
-    add: Callable[[str, str, float, str], int],
-    terms: Terms,
-    name: str,
-    friction: Friction,
-    target: int,
-    where: int,
-    linear: bool,
+    add: Callable[[str, str, float, str], int], terms: Terms, place: RubbingPlace
 ) -> None:
+    name, friction, target, where, linear = place
     force, damping = ('N', 'N s/m') if linear else ('N m', 'N m s/rad')
     dry = (COULOMB, 'coulomb', friction.coulomb, force)
     forwards = (COULOMB_POSITIVE, 'coulomb_positive', friction.coulomb, force)
@@ -150,6 +175,7 @@ def _add_friction(
         'coulomb': (dry,),
         'viscous': (wet,),
         'asymmetric': (forwards, backwards, wet),
+        'load': (),
     }
     for kind, label, value, unit in wanted[friction.model]:
         index = add(f'{name}.{label}', unit, value, 'friction')

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from pkm_description.tree_geometry import cross
+from pkm_description.tree_geometry import TreeGeometry, cross
 from pkm_dynamics.array_types import Floats, Integers
-from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.kinematics.body_motion import BodyMotion
+from pkm_dynamics.kinematics.kinematic_model import KinematicModel
 from pkm_dynamics.parameters import parameter_table as table
 
 
@@ -44,21 +44,14 @@ class ParameterTerms:
     transition_velocity: float
 
     @classmethod
-    def of(cls, model: DynamicModel) -> ParameterTerms:
+    def of(cls, model: KinematicModel) -> ParameterTerms:
         """Terms of a model: those that its compiled code has."""
         m = model.mechanism
-        friction = []
         columns = (m.friction_target, m.friction_where, m.friction_kind, m.friction_parameter)
-        for target, where, kind, column in np.transpose(columns).tolist():
-            axis = np.zeros(3)
-            if where in (table.ON_AXIS_ROTATION, table.ON_AXIS_SLIDE):
-                constraint = model.description.constraints[m.tree.row_constraint[target]]
-                axis = constraint.parent_origin.rotation @ constraint.parent_axis
-            coordinate = target if where == table.ON_COORDINATE else -1
-            row = target if where not in (table.ON_COORDINATE, table.ON_SHAFT) else -1
-            shaft = m.shafts[target] if where == table.ON_SHAFT else np.zeros(m.tree.n_v)
-            slides = where == table.ON_AXIS_SLIDE
-            friction.append(FrictionTerm(kind, column, coordinate, row, axis, slides, shaft))
+        friction = [
+            _friction_term(model, kind, column, target, where)
+            for target, where, kind, column in np.transpose(columns).tolist()
+        ]
         bodies = m.inertial_body
         return cls(
             bodies,
@@ -68,6 +61,15 @@ class ParameterTerms:
             m.rotor_parameter,
             float(m.transition_velocity),
         )
+
+    def of_loads(self, model: KinematicModel) -> ParameterTerms:
+        """Return the same bodies with the load factors for friction, Coulomb friction of 1 N."""
+        loaded = model.loaded_places
+        friction = [
+            _friction_term(model, table.COULOMB, column, place.target, place.where)
+            for column, place in enumerate(loaded, start=model.n_p - len(loaded))
+        ]
+        return replace(self, friction=tuple(friction))
 
     @property
     def friction_columns(self) -> Integers:
@@ -80,7 +82,7 @@ class ParameterTerms:
         Per unit of the parameter; it acts from the parent on the child.
         """
         tree = motion.geometry.layout.tree
-        parent, child = int(tree.row_parent[term.row]), int(tree.row_child[term.row])
+        parent, child = tree.row_parent[term.row], tree.row_child[term.row]
         spatial = np.concatenate([motion.spatial_twist, np.zeros((len(motion), 1, 6))], axis=1)
         twist = spatial[:, child] - spatial[:, parent]
         point = motion.geometry.row_arm[:, term.row]
@@ -90,8 +92,7 @@ class ParameterTerms:
             if term.kind != table.VISCOUS:
                 spin = spin / np.maximum(size, max(self.transition_velocity, 1e-12))
             return np.concatenate([np.zeros_like(spin), spin], axis=1)
-        turn = motion.rotation[:, parent] if parent >= 0 else np.broadcast_to(np.eye(3), (1, 3, 3))
-        axis = np.broadcast_to(turn @ term.axis, (len(motion), 3))
+        axis = constraint_axis(motion.geometry, term)
         moving = twist[:, :3] + cross(twist[:, 3:], point) if term.slides else twist[:, 3:]
         size = self.factor(term.kind, np.sum(axis * moving, axis=1))[:, None]
         if term.slides:
@@ -130,3 +131,25 @@ class ParameterTerms:
         if kind == table.COULOMB_POSITIVE:
             return np.maximum(sign, 0.0)
         return np.minimum(sign, 0.0) if kind == table.COULOMB_NEGATIVE else sign
+
+
+def constraint_axis(geometry: TreeGeometry, term: FrictionTerm) -> Floats:
+    """Axis (N, 3) of a constraint in base axes, zero where it has no single one."""
+    parent = int(geometry.layout.tree.row_parent[term.row])
+    if parent < 0:
+        return np.broadcast_to(term.axis, (len(geometry.position), 3))
+    return np.asarray(geometry.rotation[:, parent] @ term.axis)
+
+
+def _friction_term(
+    model: KinematicModel, kind: int, column: int, target: int, where: int
+) -> FrictionTerm:
+    m, axis = model.mechanism, np.zeros(3)
+    if where in (table.ON_AXIS_ROTATION, table.ON_AXIS_SLIDE):
+        constraint = model.description.constraints[m.tree.row_constraint[target]]
+        axis = constraint.parent_origin.rotation @ constraint.parent_axis
+    coordinate = target if where == table.ON_COORDINATE else -1
+    row = target if where not in (table.ON_COORDINATE, table.ON_SHAFT) else -1
+    shaft = m.shafts[target] if where == table.ON_SHAFT else np.zeros(m.tree.n_v)
+    slides = where == table.ON_AXIS_SLIDE
+    return FrictionTerm(kind, column, coordinate, row, axis, slides, shaft)

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description import Description
-from pkm_description.errors import ExportError, SimulationError
+from pkm_description.errors import ExportError, SimulationError, listed
 from pkm_description.exporters import build_mjcf
 from pkm_description.exporters.motors import is_one_branch, motors_of
+from pkm_description.friction import load_factors
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.simulation.effects import PlantEffects
 from pkm_dynamics.simulation.generalised_forces import (
@@ -78,6 +79,12 @@ class SimulatedPlant:
     ) -> None:
         self.description = description
         self._effects = PlantEffects.from_description(description) if effects is None else effects
+        rubbing = [name for name, factor in load_factors(description).items() if factor]
+        if rubbing and self._effects.friction:
+            raise SimulationError(
+                f"robot '{description.name}': the simulated robot has no friction that grows with "
+                f'loads, as that of {listed(rubbing)}; switch friction off'
+            )
         self.actuated_joints = description.actuated_joints
         self.step_time = float(step)
         self.substeps = _whole_ratio(step, substep)

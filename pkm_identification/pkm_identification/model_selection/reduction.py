@@ -112,6 +112,7 @@ def reduce_model(
     prior: Prior = None,
     drive_terms: Mapping[str, Any] | Sequence[str] | str | None = None,
     friction: str = DESCRIBED,
+    load_friction: Mapping[str, float] | Sequence[str] | str | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Reduction:
@@ -119,7 +120,8 @@ def reduce_model(
 
     Parameters
     ----------
-    dataset, model, estimator, shared, reduced, estimate, fixed, prior, drive_terms, **options
+    dataset, model, estimator, shared, reduced, estimate, fixed, prior, drive_terms, load_friction,
+    **options
         As for `identify`.
     friction
         `auto` takes the terms of the drives that the data ask for before anything is dropped, but
@@ -162,6 +164,8 @@ def reduce_model(
     FRICTION.check(friction)
     if drive_terms:
         model = model.with_drive_terms(drive_terms)
+    if load_friction:
+        model = model.with_load_friction(load_friction)
     signal_options, own = split_options(estimator, options)
     report('reading signals', 0.0)
     datasets = several(dataset)
@@ -200,6 +204,7 @@ def reduce_model(
     without = dropped if held_at == 'zero' else []
     held = {name: value for name, value in held_values(left).items() if name not in without}
     options |= {'shared': shared, 'reduced': reduced, 'prior': prior, 'drive_terms': drive_terms}
+    options['load_friction'] = load_friction
     result = identify(dataset, model, estimator, fixed=held, left_out=without, **options)
     known = result.diagnostics
     left_parameters = replace(known.parameters, dropped=tuple(dropped))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -93,6 +93,8 @@ def result_of(content: Any) -> IdentificationResult:
             fields, 'drive_friction', IdentifiedFriction.from_fields, joints, count
         ),
         drive_terms=_drive_terms(fields),
+        load_friction=_load_friction(fields),
+        load_parameters=_part(fields, 'load_parameters', _by_name, standard_names),
         unidentifiable_directions=_part(
             fields,
             'open_directions',
@@ -116,6 +118,19 @@ def _drive_terms(fields: Fields) -> dict[str, dict[str, Any]]:
         return {}
     content = fields.mapping('drive_terms').content
     return {str(joint): terms_mapping(terms_of(own, str(joint))) for joint, own in content.items()}
+
+
+def _load_friction(fields: Fields) -> dict[str, float]:
+    """Nominal load factors by joint."""
+    if 'load_friction' not in fields:
+        return {}
+    content = fields.mapping('load_friction')
+    return {str(joint): content.finite(joint) for joint in content.content}
+
+
+def _by_name(fields: Fields, names: Sequence[str]) -> Array:
+    """Values (n,) of entries by name, all of which are needed."""
+    return np.array([fields.finite(name) for name in names])
 
 
 def _check_base(result: IdentificationResult) -> None:

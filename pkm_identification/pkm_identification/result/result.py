@@ -15,6 +15,7 @@ import pkm_description
 import pkm_dynamics
 from pkm_description.drives import drive_mapping, terms_of, with_only_drive_terms
 from pkm_description.errors import EstimationError, ModelFileError
+from pkm_description.friction import load_factors, with_only_load_friction
 from pkm_dynamics.drive_forces import drive_constants
 from pkm_identification.arrays import Array, freeze
 from pkm_identification.covariance.axis_residuals import AxisResiduals
@@ -100,6 +101,12 @@ class IdentificationResult:
     drive_terms
         Forces of the drives by position that the model has, by joint as in the section
         `drives` of a YAML file: also those that the description does not have.
+    load_friction
+        Nominal load factors that the model has, by joint, as `load` in the section `friction`
+        of a YAML file: also those that the description does not have.
+    load_parameters
+        Standard parameters (n_p,) from which the joints' loads follow in predictions: those
+        that the values were estimated with. None where no friction grows with loads.
     mechanism
         For predictions; None: `model` builds it from the description.
     """
@@ -130,11 +137,14 @@ class IdentificationResult:
     drive_friction: IdentifiedFriction | None = None
     unidentifiable_directions: UnidentifiableDirections | None = None
     drive_terms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    load_friction: Mapping[str, float] = field(default_factory=dict)
+    load_parameters: Array | None = None
     mechanism: pkm_dynamics.ClosedChainModel | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Copy and freeze the arrays."""
-        freeze(self, 'values', 'covariance', 'matrix', 'columns', 'residual_rms', 'residuals')
+        names = ('values', 'covariance', 'matrix', 'columns', 'residual_rms', 'residuals')
+        freeze(self, *names, 'load_parameters')
 
     @property
     def standard_deviation(self) -> Array:
@@ -250,11 +260,20 @@ class IdentificationResult:
         return replace(self, mechanism=model)
 
     def _extended(self, model: pkm_dynamics.ClosedChainModel) -> pkm_dynamics.ClosedChainModel:
-        """Return a model of the robot with the result's forces of drives by position."""
+        """Return a model of the robot with the result's terms of drives and loads of joints."""
         description = model.description
-        if description.digest != self.digest or drive_mapping(description) == self.drive_terms:
+        if description.digest != self.digest:
             return model
-        return pkm_dynamics.ClosedChainModel(with_only_drive_terms(description, self.drive_terms))
+        if drive_mapping(description) != self.drive_terms:
+            description = with_only_drive_terms(description, self.drive_terms)
+        if load_factors(description) != self.load_friction:
+            description = with_only_load_friction(description, self.load_friction)
+        if description is not model.description:
+            model = pkm_dynamics.ClosedChainModel(description)
+        if self.load_parameters is None:
+            return model
+        self._check_names('standard parameters', self.parameter_names, model.parameter_names)
+        return model.with_load_parameters(self.load_parameters)
 
     def as_physical(self) -> IdentificationResult:
         """Return the same result with the values of its physical standard parameters."""
@@ -377,6 +396,13 @@ class IdentificationResult:
         """Return what the provenance of another result says of this one."""
         return {'estimator': self.estimator, 'robot': self.robot, 'file': self.file}
 
+    def _load_entry(self) -> dict[str, Any]:
+        """Standard parameters of the joints' loads by name, where there are some."""
+        if self.load_parameters is None:
+            return {}
+        names = self.parameter_names
+        return {'load_parameters': dict(zip(names, self.load_parameters, strict=True))}
+
     def to_mapping(self) -> dict[str, Any]:
         """Return all entries of the model file."""
         columns = {
@@ -404,8 +430,10 @@ class IdentificationResult:
             'actuated_joints': self.joint_names,
             'residual_rms': self.residual_rms,
             **({'drive_terms': self.drive_terms} if self.drive_terms else {}),
+            **({'load_friction': self.load_friction} if self.load_friction else {}),
             'parameters': [dict(zip(columns, row, strict=True)) for row in rows],
             'standard_parameters': dict(zip(names, self.standard_parameters, strict=True)),
+            **self._load_entry(),
             'residual_analysis': list(self.residual_analysis),
             'strongest_correlations': [
                 {'parameters': [first, second], 'correlation': value}

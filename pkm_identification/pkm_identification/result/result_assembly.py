@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pkm_description.drives import drive_mapping
+from pkm_description.friction import load_factors
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.friction_laws import is_friction_law_parameter
 from pkm_identification.arrays import Array
@@ -72,6 +73,8 @@ def assemble(
         payloads=solution.payloads,
         drive_friction=solution.drive_friction,
         drive_terms=drive_mapping(description),
+        load_friction=load_factors(description),
+        load_parameters=model.load_parameters if len(model.load_friction) else None,
         unidentifiable_directions=solution.unidentifiable_directions,
         diagnostics=_diagnostics(
             description.digest, prepared, solution, judgement, left_out, terms

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from pkm_description.errors import EstimationError, KinematicsError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.equations.forward_dynamics import solve_mass
+from pkm_dynamics.equations.forward_dynamics import actuator_state, solve_mass
 from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.datasets import Recording
 from pkm_identification.signals import Signals
@@ -225,8 +225,12 @@ def accelerations(
 
     M(q) qdd = forces - c(q, qd) with both sides from inverse dynamics at no and at unit
     accelerations, whose kernels are much faster than the equations of all bodies
-    (`pkm_dynamics.equations.forward_dynamics`).
+    (`pkm_dynamics.equations.forward_dynamics`). Friction that grows with loads is not linear in
+    the accelerations: those equations are solved then.
     """
+    if len(model.load_friction):
+        state = actuator_state(model, q, qd)
+        return model.forward_dynamics(state, forces, parameters).actuators
     still, inertia = _mass_and_load(model, parameters, q, qd)
     return solve_mass(inertia, forces - still)
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from pkm_description.drives import drive_mapping
 from pkm_description.errors import EstimationError, SimulationError
+from pkm_description.friction import load_factors
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.actuator_inertia import effective_inertia
 from pkm_dynamics.model import require_drives
@@ -155,6 +156,11 @@ def _feedforward_parameters(
         raise EstimationError(
             'output_error: the feedforward has forces of drives at '
             f'{", ".join(result.drive_terms)} that the model does not have; give drive_terms='
+        )
+    if not set(result.load_friction) <= set(load_factors(model.description)):
+        raise EstimationError(
+            'output_error: the feedforward has friction that grows with the loads of '
+            f'{", ".join(result.load_friction)}, which the model does not have; give load_friction='
         )
     by_name = dict(zip(result.parameter_names, result.standard_parameters, strict=True))
     return np.array([by_name.get(name, 0.0) for name in model.parameter_names])
