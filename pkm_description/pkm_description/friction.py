@@ -83,7 +83,7 @@ def with_load_friction(
             )
         for name in matching:
             base = own[name] or Friction(model='load')
-            found[name] = _friction({'model': base.model, 'load': factor}, name, base)
+            found[name] = friction_of({'model': base.model, 'load': factor}, name, base)
     return _with_changed(description, found)
 
 

@@ -78,6 +78,7 @@ class SliderModel:
     parameter_kinds = ['rigid_body'] * 3 + ['friction'] * 4
     nominal_parameters = np.array([2.0, 3.0, 1.5, 4.0, 10.0, 6.0, 12.0])
     n_a, n_p = 2, 7
+    load_friction = ()  # of no joint
     force_constants = np.array([20.0, 25.0])
     force_limit = np.array([300.0, 300.0])
     lower, upper = np.zeros(2), np.ones(2)
@@ -86,6 +87,8 @@ class SliderModel:
         digest='d' * 64,
         same_design=(),
         links=(),
+        joints=(),
+        constraints=(),
         path=None,
         urdf='<robot/>',
         yaml_text='',

@@ -156,7 +156,11 @@ def _motor(name: str, content: Any, what: str) -> Motor:
         if value < 0.0 or (value == 0.0 and key in POSITIVE_KEYS):
             raise DescriptionError(f'{what}.{key} must be positive, not {value:g}')
     if 'friction' in table:
-        values['friction'] = friction_of(table['friction'], f'motor {name}')
+        friction = values['friction'] = friction_of(table['friction'], f'motor {name}')
+        if friction.load is not None:
+            raise DescriptionError(
+                f'{what}.friction cannot grow with a load: a motor is no joint of the mechanism'
+            )
     return Motor(name, **values)
 
 
