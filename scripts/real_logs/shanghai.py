@@ -63,9 +63,9 @@ LOG = RealLog(
     source='https://github.com/Naruton94/robot_identification, commit a75121d',
     licence='none stated in the repository: for own studies only',
     conventions='SI. Arrays of a controller at 2 ms without stamps; every value stands three '
-    'times: the robot samples at 6 ms. Torques [N m] from units of the drives and the gear 101; that of '
-    'axis 3 has the other sign, as the authors have it. The torques of axes 4 to 6 fall with the '
-    'speed: no passive drive does that.',
+    'times: the robot samples at 6 ms. Torques [N m] from units of the drives and the gear 101; '
+    'that of axis 3 has the other sign, as the authors have it. The torques of axes 4 to 6 fall '
+    'with the speed: no passive drive does that.',
     split='motions of 20 s, recorded for 22 s: two train, the third tests',
     convert=convert,
 )
