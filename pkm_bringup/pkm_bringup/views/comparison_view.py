@@ -51,16 +51,19 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
         )
     if shown:
         print_table(['', *shown], table)
+    failures: dict[str, list[str]] = {}
     for row in rows:
         if row['failure']:
-            sys.stdout.write(f'\n{row["name"]}: {row["failure"]}\n')
+            failures.setdefault(row['failure'], []).append(row['name'])
+    for failure, names in failures.items():
+        sys.stdout.write(f'\n{", ".join(names)}: {failure}\n')
 
 
 def print_best(candidates: Sequence[Candidate]) -> None:
     """Say in one sentence what to use."""
     found = best(candidates)
     if found is None:
-        sys.stdout.write('\nno data were held out: nothing tells which to use\n')
+        sys.stdout.write('\nno held-out forces were predicted: nothing tells which to use\n')
         return
     row = found.row()
     text = f'use {found.name}: it predicts held-out forces within {100 * row["held_out"]:.3g} %'

@@ -7,6 +7,7 @@ import numpy as np
 from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.quality.report import stretches
 
+MOST_EQUAL = 0.5  # of the changes of a signal that are none: equal samples tell nothing then
 SHORTEST = 5  # equal samples in a row that may be a stuck sensor
 AROUND = 6  # samples before and after such a row that show how the signal was changing
 JUMP = 3.5  # steps of the resolution
@@ -55,7 +56,7 @@ def find_stuck(
         scale = max(JUMP * step, NOISE * deviation, 1e-9 * float(np.ptp(x)))
         same = np.diff(x) == 0
         runs = _equal_rows(same)
-        if not len(runs):
+        if not len(runs) or _repeats_by_nature(same, runs):
             continue
         ordinary = int(same.sum()) - int((runs[:, 1] - runs[:, 0]).sum())
         repeats = max(ordinary, 1) / len(same)
@@ -74,6 +75,12 @@ def find_stuck(
             if unlikely or _breaks_off(x, first, last, scale):
                 found[first + 1 : last + 1, column] = True
     return found
+
+
+def _repeats_by_nature(same: Mask, runs: Indices) -> bool:
+    """Whether most samples repeat the one before even without the longest row: coarse levels."""
+    longest = int((runs[:, 1] - runs[:, 0]).max())
+    return bool(same.sum() - longest > MOST_EQUAL * (len(same) - longest))
 
 
 def _equal_rows(same: Mask) -> Indices:

@@ -66,3 +66,14 @@ def test_an_axis_that_a_brake_holds_is_not_stuck():
     efforts = 20 * np.sin(3 * q) + 0.1 * random.normal(size=q.shape)
     data = Recording.from_arrays(TIME, NAMES, np.round(q / COUNT) * COUNT, efforts)
     assert 'stuck' not in examined(data).quality.kinds
+
+
+def test_a_small_current_of_some_counts_is_not_stuck():
+    """What a light axis draws is below a count most of the time, with a few counts now and then."""
+    random = np.random.default_rng(3)
+    q = np.column_stack([0.5 * np.sin(5 * TIME), 0.3 * np.sin(3 * TIME), 0.4 * np.cos(2 * TIME)])
+    efforts = 20 * np.sin(3 * q) + 0.1 * random.normal(size=q.shape)
+    bursts = np.repeat(random.random(len(TIME) // 20) < 0.2, 20)
+    efforts[:, 1] = np.where(bursts, np.sign(q[:, 1]) * random.integers(6, 12, len(TIME)), 0)
+    data = Recording.from_arrays(TIME, NAMES, q, efforts)
+    assert 'stuck' not in examined(data).quality.kinds
