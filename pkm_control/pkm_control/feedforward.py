@@ -49,7 +49,7 @@ class Feedforward:
     rotors: Floats | None = None  # inertias (n_a,) [kg, kg m^2] of drives beyond those parameters
     # (n_a,) [N, N m] half of what Coulomb friction is larger forwards than backwards, beyond them
     asymmetry: Floats | None = None
-    states: DriveStates | None = None  # drives whose Coulomb friction has a past
+    states: DriveStates | None = None  # drives whose friction has a past
     # with the parameters of the joints' loads, whose friction is beyond those parameters
     loaded: ClosedChainModel | None = None
 
@@ -87,6 +87,12 @@ class Feedforward:
                 motion.drive_states = self.states.along((0.0, interval), q, qd, start)[1:]
             if (states := motion.drive_states) is not None:
                 forces = forces + self.states.further_forces(self.parameters, states, now[1])
+                heat = self.states.heat(states, now[1])
+                own = self.parameters[model.parameter_mask('drive')]
+                if self.drives is None:
+                    forces = forces + model.drive_forces.warm_forces(heat, own)
+                else:
+                    forces = forces + self.drives.warm_forces(heat)
         if self.loaded is not None:
             factors = self.loaded.load_parameters[self.loaded.load_friction.columns_of]
             forces = forces + self.loaded.load_forces(motion, joints, factors)
@@ -101,7 +107,8 @@ class Feedforward:
             sliding = np.clip(np.abs(joints.velocities[:, actuated]) / v0, 0.0, 1.0)
             if self.states is not None and motion.drive_states is not None:
                 yielding = np.isfinite(self.states.deflections)
-                sliding = np.where(yielding, np.abs(motion.drive_states), sliding)
+                bristles = np.abs(motion.drive_states[:, : model.n_a])
+                sliding = np.where(yielding, bristles, sliding)
             forces = forces + self.asymmetry * sliding
         return joints, forces
 

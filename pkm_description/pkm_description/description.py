@@ -143,6 +143,20 @@ class Ripple:
 
 
 @dataclass(frozen=True)
+class WarmUp:
+    """Viscous friction that follows the temperature: viscous + sum_i values_i z_i.
+
+    times_i z_i' = P - z_i with the friction power P = coulomb |v| + viscous v^2.
+    """
+
+    times: tuple[float, ...]  # [s]
+    values: tuple[float, ...]  # [N s/m, N m s/rad] by W
+    coulomb: float | None = None  # [N, N m] of the power; None: those of the joint's friction
+    viscous: float | None = None  # [N s/m, N m s/rad]
+    start: tuple[float, ...] = ()  # z_i [W] where a motion begins; empty: cold
+
+
+@dataclass(frozen=True)
 class DriveTerms:
     """Forces that a drive needs at a position q, beside friction; None where it has none.
 
@@ -156,6 +170,7 @@ class DriveTerms:
     ripple: Ripple | None = None
     # [m, rad] by which the joint yields before it slips: Coulomb friction has a past
     presliding: float | None = None
+    warm_up: WarmUp | None = None
     # [kg, kg m^2] of the drive, where the description itself has none; the actuator has it too
     rotor: float | None = None
     # [N, N m] half of what Coulomb friction is larger forwards than backwards, where the

@@ -13,18 +13,27 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from pkm_description.description import Actuator, Description, DriveTerms, Friction, Joint, Ripple
+from pkm_description.description import (
+    Actuator,
+    Description,
+    DriveTerms,
+    Friction,
+    Joint,
+    Ripple,
+    WarmUp,
+)
 from pkm_description.errors import DescriptionError
 from pkm_description.sidecar import known_keys, mapping, number
 from pkm_description.xml_elements import suggestion
 
-KEYS = ('offset', 'stiffness', 'rest', 'rotor', 'asymmetry', 'presliding', 'ripple')
+KEYS = ('offset', 'stiffness', 'rest', 'rotor', 'asymmetry', 'presliding', 'ripple', 'warm_up')
 NUMBERS = KEYS[:6]
+POWER = ('coulomb', 'viscous')  # friction whose power heats a drive
 VALUES = (('cosine', 'sine'), ('amplitude', 'phase'))
 MAX_HARMONICS = 100  # a ripple with more is a table, and a typing error likelier than one
 SYNTAX = 'JOINT:TERM[+TERM], TERM one of offset, spring, spring(REST), rotor, asymmetry, '
-SYNTAX += 'ripple(PERIOD[,HARMONICS]), presliding(DEFLECTION)'
-_TERM = re.compile(r'(offset|spring|rotor|asymmetry|ripple|presliding)(?:\(([^()]*)\))?')
+SYNTAX += 'ripple(PERIOD[,HARMONICS]), presliding(DEFLECTION), warm_up(TIME[,TIME])'
+_TERM = re.compile(r'(offset|spring|rotor|asymmetry|ripple|presliding|warm_up)(?:\(([^()]*)\))?')
 
 Given = Mapping[str, Any] | Sequence[str] | str
 
@@ -114,6 +123,10 @@ def terms_mapping(terms: DriveTerms) -> dict[str, Any]:
         content['asymmetry'] = terms.asymmetry
     if terms.presliding is not None:
         content['presliding'] = terms.presliding
+    if terms.warm_up is not None:
+        given = {key: value for key, value in vars(terms.warm_up).items() if value is not None}
+        listed = {key: list(value) for key, value in given.items() if isinstance(value, tuple)}
+        content['warm_up'] = given | listed
     if terms.ripple is not None:
         ripple = terms.ripple
         content['ripple'] = {
@@ -138,7 +151,8 @@ def terms_of(given: Any, where: str) -> DriveTerms:
     if values.get('presliding', 1.0) <= 0.0:
         raise DescriptionError(f'{where}.presliding must be positive, not {values["presliding"]:g}')
     ripple = _ripple(table['ripple'], f'{where}.ripple') if 'ripple' in table else None
-    return DriveTerms(**values, ripple=ripple)
+    warm_up = _warm_up(table['warm_up'], f'{where}.warm_up') if 'warm_up' in table else None
+    return DriveTerms(**values, ripple=ripple, warm_up=warm_up)
 
 
 def _extended(description: Description, given: Any, where: str) -> Description:
@@ -231,8 +245,8 @@ def _ripple(given: Any, where: str) -> Ripple:
     if len(used) > 1:
         raise DescriptionError(f'{where} has cosine and sine or amplitude and phase, not both')
     first, second = used[0] if used else VALUES[0]
-    one = _per_harmonic(table.get(first, 0.0), f'{where}.{first}', len(harmonics))
-    two = _per_harmonic(table.get(second, 0.0), f'{where}.{second}', len(harmonics))
+    one = _per(table.get(first, 0.0), f'{where}.{first}', len(harmonics), 'harmonic')
+    two = _per(table.get(second, 0.0), f'{where}.{second}', len(harmonics), 'harmonic')
     if (first, second) == VALUES[1]:  # amplitude sin(2 pi k q / period + phase)
         one, two = (
             tuple(a * math.sin(p) for a, p in zip(one, two, strict=True)),
@@ -258,11 +272,27 @@ def _harmonics(given: Any, where: str) -> tuple[int, ...]:
     return tuple(listed)
 
 
-def _per_harmonic(given: Any, where: str, count: int) -> tuple[float, ...]:
+def _warm_up(given: Any, where: str) -> WarmUp:
+    table = known_keys(given, where, ('times', 'values', 'coulomb', 'viscous', 'start'))
+    if not table.get('times'):
+        raise DescriptionError(f"{where} has no 'times' [s]")
+    listed = table['times'] if isinstance(table['times'], list | tuple) else [table['times']]
+    times = tuple(number(each, f'{where}.times') for each in listed)
+    if min(times) <= 0.0 or len(set(times)) < len(times):
+        raise DescriptionError(f'{where}.times must be different positive numbers, not {listed}')
+    values = _per(table.get('values', 0.0), f'{where}.values', len(times), 'time')
+    start = _per(table['start'], f'{where}.start', len(times), 'time') if table.get('start') else ()
+    power = {key: number(table[key], f'{where}.{key}') for key in POWER if key in table}
+    if min(power.values(), default=0.0) < 0.0:
+        raise DescriptionError(f'{where}: friction that heats the drive must not be negative')
+    return WarmUp(times, values, **power, start=start)
+
+
+def _per(given: Any, where: str, count: int, what: str) -> tuple[float, ...]:
     values: Iterable[Any] = given if isinstance(given, list | tuple) else [given] * count
     found = tuple(number(value, where) for value in values)
     if len(found) != count:
-        raise DescriptionError(f'{where} must be one number or {count}, one a harmonic')
+        raise DescriptionError(f'{where} must be one number or {count}, one a {what}')
     return found
 
 
@@ -277,6 +307,8 @@ def _parse_term(term: str, text: str) -> dict[str, Any]:
             return {kind: 0.0}
         if kind == 'spring' and len(numbers) < 2:
             return {'stiffness': 0.0, 'rest': float(numbers[0]) if numbers else 0.0}
+        if kind == 'warm_up' and numbers:
+            return {kind: {'times': [float(each) for each in numbers]}}
         if kind == 'presliding' and len(numbers) == 1:
             return {kind: float(numbers[0])}
         if kind == 'ripple' and len(numbers) in (1, 2):

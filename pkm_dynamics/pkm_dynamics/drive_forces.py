@@ -5,13 +5,15 @@ The force of a drive at q, beside those of bodies, friction and rotors, is
     Q = offset + stiffness (q - rest) + sum_k (cos_k cos(2 pi k q / period) + sin_k sin(...))
 
 linear in all but rest and period, which belong to the description. It acts on its own drive
-alone, so its columns need nothing of the mechanism but the actuators' positions.
+alone, so its columns need nothing of the mechanism but the actuators' positions. So does what the
+temperature adds to viscous friction, sum_i warm_up_i z_i v, with z_i v from the states of
+the drives (`drive_states`); without these the drives are cold.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,18 +22,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description import Description
-from pkm_description.description import DriveTerms, frozen
-from pkm_description.drives import terms_of
+from pkm_description.description import DriveTerms, WarmUp, frozen
+from pkm_description.drives import POWER, terms_of
 from pkm_description.errors import DescriptionError, ModelFileError
 from pkm_dynamics.array_types import Floats, Integers
 
-OFFSET, STIFFNESS, COSINE, SINE = range(4)
+OFFSET, STIFFNESS, COSINE, SINE, WARM = range(5)
 PERIOD, REST, PRESLIDING = (
     'ripple_period',
     'rest',
     'presliding',
 )  # constants that stand beside the parameters
 _WAVE = re.compile(r'ripple_(cos|sin)(\d+)')
+_WARM = re.compile(r'warm_up(?:_(time|start))?(\d+)|warm_up_(coulomb|viscous)')
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,17 @@ class DriveForces:
         factors = self._factors(q) * (self.values if values is None else np.asarray(values))
         return np.asarray(factors @ (self.actuators[:, None] == np.arange(self.n_a)))
 
-    def columns(self, positions: ArrayLike) -> Floats:
-        """Force per parameter (N, n_a, n_d) at positions (N, n_a)."""
+    def warm_forces(self, heat: Floats, values: ArrayLike | None = None) -> Floats:
+        """Forces (N, n_a) that the temperature adds, with z_i v (N, n_w), for values (n_d,)."""
+        warm = np.flatnonzero(self.kinds == WARM)
+        factors = heat * (self.values if values is None else np.asarray(values))[warm]
+        return np.asarray(factors @ (self.actuators[warm, None] == np.arange(self.n_a)))
+
+    def columns(self, positions: ArrayLike, heat: Floats | None = None) -> Floats:
+        """Force per parameter (N, n_a, n_d) at positions (N, n_a), with z_i v (N, n_w)."""
         factors = self._factors(np.asarray(positions, dtype=float))
+        if heat is not None:
+            factors[:, self.kinds == WARM] = heat
         out = np.zeros((len(factors), self.n_a, len(self.names)))
         out[:, self.actuators, np.arange(len(self.names))] = factors
         return out
@@ -92,6 +103,7 @@ class DriveForces:
         out[:, springs] = 0.5 * (q[:, springs] - numbers[springs]) ** 2
         out[:, cosines] = np.sin(q[:, cosines] * numbers[cosines]) / numbers[cosines]
         out[:, sines] = -np.cos(q[:, sines] * numbers[sines]) / numbers[sines]
+        out[:, self.kinds == WARM] = 0.0
         return out
 
     @cached_property
@@ -105,7 +117,7 @@ class DriveForces:
     def _factors(self, positions: Floats) -> Floats:
         """Multipliers (N, n_d) of the parameters."""
         q = positions[:, self.actuators]
-        out = np.ones(q.shape)
+        out = np.where(self.kinds == WARM, 0.0, np.ones(q.shape))
         springs, cosines, sines = self._groups
         out[:, springs] = q[:, springs] - self.numbers[springs]
         out[:, cosines] = np.cos(q[:, cosines] * self.numbers[cosines])
@@ -127,6 +139,10 @@ def _entries(terms: DriveTerms, linear: bool) -> list[tuple[str, str, int, float
             wave = 2.0 * np.pi * k / ripple.period
             found.append((f'ripple_cos{k}', force, COSINE, wave, cosine))
             found.append((f'ripple_sin{k}', force, SINE, wave, sine))
+    if terms.warm_up is not None:
+        unit = 's^2/m^2' if linear else 's^2/rad^2'  # of viscous friction by W
+        own = zip(terms.warm_up.times, terms.warm_up.values, strict=True)
+        found += [(f'warm_up{i}', unit, WARM, time, b) for i, (time, b) in enumerate(own, 1)]
     return found
 
 
@@ -140,6 +156,8 @@ def drive_constants(terms: Mapping[str, DriveTerms]) -> dict[str, float]:
             found[f'{joint}.{PERIOD}'] = own.ripple.period
         if own.presliding is not None:
             found[f'{joint}.{PRESLIDING}'] = own.presliding
+        if own.warm_up is not None:
+            found |= {f'{joint}.{name}': value for name, value in _warm_constants(own.warm_up)}
     return found
 
 
@@ -147,7 +165,7 @@ def is_drive_entry(name: str) -> bool:
     """Whether a name is that of a force of a drive by position, or of a constant of one."""
     field = name.rpartition('.')[2]
     plain = ('offset', 'stiffness', REST, PERIOD, PRESLIDING)
-    return field in plain or _WAVE.fullmatch(field) is not None
+    return field in plain or any(each.fullmatch(field) for each in (_WAVE, _WARM))
 
 
 def terms_of_entries(entries: Mapping[str, float], joints: list[str]) -> dict[str, DriveTerms]:
@@ -185,4 +203,28 @@ def _section(joint: str, fields: Mapping[str, float]) -> dict[str, Any]:
         section['ripple'] = {**ripple, 'cosine': cosine, 'sine': sine}
     if 'stiffness' in fields and REST not in fields:
         raise ModelFileError(f"parameter '{joint}.{REST}' is missing")
+    if any(_WARM.fullmatch(name) for name in fields):
+        section['warm_up'] = _warm_section(joint, fields)
     return section
+
+
+def _warm_constants(warm: WarmUp) -> Iterator[tuple[str, float]]:
+    """Constants of a drive that warms up, by name."""
+    for kind, values in (('time', warm.times), ('start', warm.start)):
+        yield from ((f'warm_up_{kind}{i}', value) for i, value in enumerate(values, 1))
+    for kind, level in (('coulomb', warm.coulomb), ('viscous', warm.viscous)):
+        if level is not None:
+            yield f'warm_up_{kind}', level
+
+
+def _warm_section(joint: str, fields: Mapping[str, float]) -> dict[str, Any]:
+    """Section `warm_up` of one joint."""
+    count = sum(1 for name in fields if (match := _WARM.fullmatch(name)) and match[1] == 'time')
+    section: dict[str, Any] = {}
+    for key, name in (('times', 'warm_up_time'), ('values', 'warm_up'), ('start', 'warm_up_start')):
+        found = [fields[f'{name}{i}'] for i in range(1, count + 1) if f'{name}{i}' in fields]
+        if key != 'start' and len(found) < max(count, 1):
+            raise ModelFileError(f"parameter '{joint}.{name}{len(found) + 1}' is missing")
+        section |= {key: found} if found else {}
+    level = {key: fields[f'warm_up_{key}'] for key in POWER if f'warm_up_{key}' in fields}
+    return section | level

@@ -8,12 +8,16 @@ after each reversal. It depends on the path alone: while a drive moves by x in o
     s -> sign(x) + (s - sign(x)) exp(-|x| / d)
 
 exactly, so that steps may be as long as one likes; a step in which the drive turns is two.
+
+And the temperature: viscous friction changes with what friction has heated the drive by, as low
+passes T z' = P - z of its power P [W] show; within a step P counts as constant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,10 +25,53 @@ from numpy.typing import ArrayLike
 from pkm_description import Description
 from pkm_description.description import DriveTerms
 from pkm_description.errors import DescriptionError
+from pkm_description.exporters.exported import symmetric
 from pkm_dynamics.array_types import Floats
 
 # Parameters of Coulomb friction, and the range that s has in the force of each
 SIDES = {'coulomb': (-1.0, 1.0), 'coulomb_positive': (0.0, 1.0), 'coulomb_negative': (-1.0, 0.0)}
+
+
+class WarmState(NamedTuple):
+    """One low pass of the friction power of a drive."""
+
+    axis: int
+    time: float  # [s]
+    coulomb: float  # [N, N m], viscous [N s/m, N m s/rad]: of the power
+    viscous: float
+    start: float  # [W]
+
+    def power(self, velocities: Floats) -> Floats:
+        """Friction power (N,) [W] at velocities (N, n_a)."""
+        speed = np.abs(velocities[..., self.axis])
+        return np.asarray((self.coulomb + self.viscous * speed) * speed)
+
+
+def warm_states(
+    description: Description, terms: Mapping[str, DriveTerms] | None = None
+) -> tuple[WarmState, ...]:
+    """Low passes of a description, or other terms by joint, in the order of the parameters.
+
+    Raises DescriptionError where the friction that heats a drive is not known.
+    """
+    terms = description.drive_terms if terms is None else terms
+    found = []
+    for axis, joint in enumerate(description.actuated_joints):
+        warm = terms[joint].warm_up if joint in terms else None
+        if warm is None:
+            continue
+        dry, wet = symmetric(description.joint(joint).friction)
+        level = dry if warm.coulomb is None else warm.coulomb
+        damping = wet if warm.viscous is None else warm.viscous
+        if level == damping == 0.0:
+            raise DescriptionError(
+                f"joint '{joint}' warms up, but its friction is not known: give 'coulomb' and "
+                "'viscous' of the power that heats it"
+            )
+        starts = warm.start or (0.0,) * len(warm.times)
+        own = zip(warm.times, starts, strict=True)
+        found += [WarmState(axis, time, level, damping, start) for time, start in own]
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -36,6 +83,7 @@ class DriveStates:
     parameters: tuple[int, ...]
     axes: tuple[int, ...]
     ranges: tuple[tuple[float, float], ...]
+    warm: tuple[WarmState, ...]  # (n_w,)
     transition_velocity: float  # where Coulomb friction has no past [m/s, rad/s]
 
     @classmethod
@@ -67,10 +115,11 @@ class DriveStates:
             found += [(parameter_names.index(name), axis, sides) for name, sides in own]
         parameters, axes, ranges = zip(*found, strict=True) if found else ((), (), ())
         slow = float(description.transition_velocity)
-        return cls(tuple(deflections), parameters, axes, ranges, slow)
+        warm = warm_states(description, terms)
+        return cls(tuple(deflections), parameters, axes, ranges, warm, slow)
 
     def __bool__(self) -> bool:
-        return bool(self.axes)
+        return bool(self.axes or self.warm)
 
     def along(
         self,
@@ -80,33 +129,45 @@ class DriveStates:
         start: ArrayLike | None = None,
         settled: bool = False,
     ) -> Floats:
-        """States (N, n_a) along a motion: s of each drive.
+        """States (N, n_a + n_w) along a motion: s of each drive, then z [W] of all low passes.
 
         Parameters
         ----------
         time : (N,) [s]
         positions, velocities : (N, n_a) [m, rad], [m/s, rad/s]
-        start : (n_a,)
-            States at the first sample; zero, bristles without load, when absent.
+        start : (n_a + n_w,)
+            States at the first sample; bristles without load, and temperatures as described,
+            when absent.
         settled
             The samples are one period of a motion that has gone on for long.
         """
         t, q, qd = (np.asarray(each, dtype=float) for each in (time, positions, velocities))
-        first = np.zeros(q.shape[1]) if start is None else np.asarray(start, dtype=float)
+        first = np.array([*np.zeros(q.shape[1]), *(each.start for each in self.warm)])
+        first = first if start is None else np.asarray(start, dtype=float)
         if settled and len(t) > 1:
             interval = (t[-1] - t[0]) / (len(t) - 1)
             t = np.append(t, t[-1] + interval)
             q, qd = (np.concatenate([each, each[:1]]) for each in (q, qd))
             kept, gained = self._steps(t, q, qd)
-            last = recurrence(kept, gained, np.zeros(q.shape[1]))[-1]
+            last = recurrence(kept, gained, np.zeros(len(first)))[-1]
             # where a drive stands still for a whole period, its bristles keep what they have
             lost = 1.0 - kept.prod(axis=0)
             first = np.where(lost > 0.0, last / np.where(lost > 0.0, lost, 1.0), first)
             return recurrence(kept, gained, first)[:-1]
         return recurrence(*self._steps(t, q, qd), first)
 
+    def drawn(self, count: int, rng: np.random.Generator) -> Floats:
+        """States (N, n_a + n_w) of so many samples that have nothing to do with each other."""
+        bristles = rng.uniform(-1.0, 1.0, (count, len(self.deflections)))
+        return np.concatenate([bristles, rng.uniform(size=(count, len(self.warm)))], axis=1)
+
+    def heat(self, states: Floats, velocities: Floats) -> Floats:
+        """Products (N, n_w) of z [W] and the velocities (N, n_a) of their drives."""
+        axes = [each.axis for each in self.warm]
+        return np.asarray(states[:, len(self.deflections) :] * velocities[:, axes])
+
     def further_forces(self, values: Floats, states: Floats, velocities: Floats) -> Floats:
-        """Forces (N, n_a) beyond those of the signs of velocities (N, n_a), for values (n_p,)."""
+        """Coulomb friction (N, n_a) beyond that of the signs of velocities, for values (n_p,)."""
         v, slow = np.asarray(velocities), self.transition_velocity
         sign = np.clip(v / slow, -1.0, 1.0) if slow > 0.0 else np.sign(v)
         found = np.zeros(v.shape)
@@ -121,7 +182,7 @@ class DriveStates:
             regressor[:, axis, parameter] = np.clip(states[:, axis], *sides)
 
     def _steps(self, t: Floats, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
-        """Factors and summands (N - 1, n_a) that take the states from sample to sample."""
+        """Factors and summands (N - 1, n_a + n_w) that take the states from sample to sample."""
         before, after, whole = qd[:-1], qd[1:], np.diff(q, axis=0)
         turning = before * after < 0.0
         # with a constant acceleration it turns after this share of the step
@@ -132,7 +193,11 @@ class DriveStates:
         depth = np.array(self.deflections)
         first, second = np.exp(-np.abs(ahead) / depth), np.exp(-np.abs(back) / depth)
         gained = np.sign(ahead) * (1.0 - first) * second + np.sign(back) * (1.0 - second)
-        return first * second, gained
+        powers = [each.power(qd) for each in self.warm]
+        lasting = np.exp(-step / np.array([each.time for each in self.warm]))
+        heated = np.array([0.5 * (p[:-1] + p[1:]) for p in powers]).reshape(-1, len(step)).T
+        kept = np.concatenate([first * second, lasting], axis=1)
+        return kept, np.concatenate([gained, (1.0 - lasting) * heated], axis=1)
 
 
 def recurrence(factors: Floats, summands: Floats, start: Floats) -> Floats:

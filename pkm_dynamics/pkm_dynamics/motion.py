@@ -43,7 +43,7 @@ class PlatformMotion:
         All scalar joints, in the order of `ClosedChainModel.joint_names`. Needed where
         the platform's pose does not determine them (fewer than six degrees of freedom,
         serial arms); otherwise a first guess that saves time.
-    drive_states : (N, n_a), optional
+    drive_states : (N, n_s), optional
         States of the drives along time, of `ClosedChainModel.with_drive_states`.
 
     Raises
@@ -55,9 +55,9 @@ class PlatformMotion:
 
     FIELDS: ClassVar[tuple[str, ...]] = (
         *('position', 'rotation', 'twist', 'acceleration'),
-        *('joint_positions', 'joint_velocities', 'joint_accelerations', 'drive_states'),
+        *('joint_positions', 'joint_velocities', 'joint_accelerations'),
     )
-    __slots__ = FIELDS
+    __slots__ = (*FIELDS, 'drive_states')
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class PlatformMotion:
         self.joint_velocities = _optional(joint_velocities, 'joint_velocities', count)
         self.joint_accelerations = _optional(joint_accelerations, 'joint_accelerations', count)
         self.drive_states = _optional(drive_states, 'drive_states', count)
-        joints = (getattr(self, name) for name in self.FIELDS[4:7])
+        joints = (getattr(self, name) for name in self.FIELDS[4:])
         shapes = [array.shape for array in joints if array is not None]
         if shapes and (self.joint_positions is None or len(set(shapes)) > 1):
             raise TrajectoryError(
@@ -93,7 +93,7 @@ class PlatformMotion:
         """Return the motion of some samples; `index` is a slice, a mask or an index array."""
         if isinstance(index, int | np.integer):
             index = slice(index, index + 1) if index != -1 else slice(-1, None)
-        arrays = (getattr(self, name) for name in self.FIELDS)
+        arrays = (getattr(self, name) for name in self.__slots__)
         chosen: list[Any] = [None if array is None else array[index] for array in arrays]
         return PlatformMotion(*chosen)
 
@@ -103,7 +103,7 @@ class PlatformMotion:
 
 def joined_motions(motions: Sequence[PlatformMotion]) -> PlatformMotion:
     """Return motions that all have joint states as one."""
-    arrays = ([getattr(motion, name) for motion in motions] for name in PlatformMotion.FIELDS[:7])
+    arrays = ([getattr(motion, name) for motion in motions] for name in PlatformMotion.FIELDS)
     return PlatformMotion(*map(np.concatenate, arrays))
 
 

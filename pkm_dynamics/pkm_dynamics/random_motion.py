@@ -39,7 +39,10 @@ def random_motion(
         drawn.append(motion[:left])
         left -= len(drawn[-1])
         if left == 0:
-            return joined_motions(drawn)
+            motion = joined_motions(drawn)
+            if model.drive_states:
+                motion.drive_states = model.drive_states.drawn(len(motion), rng)
+            return motion
         scale *= 0.9
     raise ConvergenceError(
         f"robot '{model.description.name}': too few random configurations assemble around home"

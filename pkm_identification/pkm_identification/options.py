@@ -196,8 +196,8 @@ DRIVE_TERMS = Option(
     'forces of the drives by position that the description does not have: '
     '`JOINT:TERM[+TERM]`, joints by name or pattern, TERM one of `offset`, `spring`, '
     '`spring(REST)`, `rotor`, `asymmetry`, `ripple(PERIOD[,HARMONICS])`, '
-    '`presliding(DEFLECTION)` with numbers in m or rad; or a mapping as the section `drives` of '
-    'the YAML',
+    '`presliding(DEFLECTION)` with numbers in m or rad, `warm_up(TIME[,TIME])` in s; or a mapping '
+    'as the section `drives` of the YAML',
     flag='--terms',
     metavar='JOINT:TERM',
     many=True,

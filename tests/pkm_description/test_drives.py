@@ -63,6 +63,8 @@ def test_further_terms_leave_the_robot_recognisable(plain):
         offset=1.0, ripple=Ripple(0.01, (1, 2), (0.0, 0.0), (0.0, 0.0))
     )
     assert twice.drive_terms[other] == DriveTerms(offset=0.0, stiffness=0.0, rest=0.4)
+    warm = {'times': [60.0, 600.0], 'coulomb': 4.0, 'start': [1.0, 2.0]}
+    twice = with_drive_terms(twice, {other: {'warm_up': warm, 'presliding': 1e-4}})
     content = {name: terms_mapping(terms) for name, terms in twice.drive_terms.items()}
     assert with_drive_terms(plain, content).drive_terms == twice.drive_terms
 
@@ -75,6 +77,7 @@ def test_texts_stand_for_sections():
         'a': {'stiffness': 0.0, 'rest': 0.0, 'ripple': {'period': 0.06, 'harmonics': 3}},
         'b': {'stiffness': 0.0, 'rest': 1.0},
     }
+    assert parse_drive_terms('a:warm_up(60,600)') == {'a': {'warm_up': {'times': [60.0, 600.0]}}}
     assert parse_drive_terms('a:presliding(5e-4)+rotor') == {
         'a': {'presliding': 5e-4, 'rotor': 0.0}
     }
@@ -107,6 +110,10 @@ def test_texts_that_are_none_are_refused(text):
         ({'*': {'offset': 'big'}}, r'offset must be a finite number'),
         ({'*': {'rest': 1.0}}, 'a rest position, but no stiffness'),
         ({'*': {'presliding': 0.0}}, 'presliding must be positive, not 0'),
+        ({'*': {'warm_up': {'values': 1.0}}}, r"has no 'times' \[s\]"),
+        ({'*': {'warm_up': {'times': [1.0, 1.0]}}}, 'different positive numbers'),
+        ({'*': {'warm_up': {'times': 9.0, 'coulomb': -1.0}}}, 'must not be negative'),
+        ({'*': {'warm_up': {'times': 9.0, 'values': [1, 2]}}}, 'one number or 1, one a time'),
         ({'*': {'ripple': {'harmonics': 2}}}, "no 'period'"),
         ({'*': {'ripple': {'period': -0.1}}}, 'period must be positive'),
         ({'*': {'ripple': {'period': 1, 'harmonics': 0}}}, 'harmonics must be a count or a list'),
@@ -139,13 +146,16 @@ def test_joints_of_one_design_may_have_other_terms(plain):
 def test_exports_say_what_they_cannot(plain, form):
     first, second, third = plain.driven_joints
     ripple = {'ripple': {'period': 0.01, 'amplitude': 2.0}}
-    sliding = {'offset': 3.0, 'presliding': 2e-4}
+    sliding = {'offset': 3.0, 'presliding': 2e-4, 'warm_up': {'times': 60.0}}
     terms = {first: sliding, second: {'stiffness': 5.0, 'offset': 1.0}, third: ripple}
     before = build_export(plain, form).losses
     after = build_export(with_drive_terms(plain, terms), form).losses
     lost = sorted(set(after) - set(before))
     assert len(lost) == 2
-    assert first in lost[0] and 'offset of 3 and presliding of 0.0002 are' in lost[0]
+    assert (
+        first in lost[0]
+        and 'presliding of 0.0002 and viscous friction that warms up are' in lost[0]
+    )
     assert third in lost[1] and 'ripple of period 0.01' in lost[1]
 
 

@@ -20,7 +20,8 @@ DEPTH = 2e-3  # [m]
 
 def states(*deflections):
     """States of so many drives, of which nothing else is known."""
-    return DriveStates(deflections, (0,) * len(deflections), tuple(range(len(deflections))), (), 0)
+    axes = tuple(range(len(deflections)))
+    return DriveStates(deflections, (0,) * len(axes), axes, (), (), 0)
 
 
 def wave(t):
@@ -150,3 +151,72 @@ def test_every_drive_of_a_parallel_robot_has_its_own():
     np.testing.assert_allclose(
         motion.drive_states, states(1e-4, 1e-4, 1e-4).along(t, q, qd), atol=1e-12
     )
+
+
+WARM = {'times': [3.0, 40.0], 'values': [-0.04, -0.02], 'coulomb': 2.0, 'viscous': 7.0}
+
+
+def swinging(t, size=0.2):
+    """Positions and velocities (N, 4) of four drives that swing more and more slowly."""
+    angle = np.multiply.outer(t, [3.0, 2.0, 4.0, 5.0])
+    return size * np.sin(angle), size * np.cos(angle) * [3.0, 2.0, 4.0, 5.0]
+
+
+@pytest.fixture(scope='module')
+def warming():
+    model = rubbing('lift')
+    terms = {'lift': {'warm_up': WARM}, 'across': {'warm_up': {'times': [5.0], 'start': [1.5]}}}
+    return model.with_drive_terms(terms)
+
+
+def test_temperatures_follow_their_equation(warming):
+    t = np.arange(0.0, 20.0, 1e-2)
+    q, qd = swinging(t)
+    found = warming.drive_states.along(t, q, qd)[:, 4:]
+
+    def power(time, axis, dry, wet):
+        speed = np.abs(swinging(np.array([time]))[1][0, axis])
+        return (dry + wet * speed) * speed
+
+    def rate(time, z):
+        of_lift, of_across = power(time, 0, 2.0, 7.0), power(time, 2, 4.0, 2.0)
+        return (np.array([of_lift, of_lift, of_across]) - z) / [3.0, 40.0, 5.0]
+
+    exact = solve_ivp(rate, (0, t[-1]), [0, 0, 1.5], t_eval=t, rtol=1e-8, atol=1e-8, max_step=0.02)
+    np.testing.assert_allclose(found, exact.y.T, rtol=0, atol=2e-3)
+    assert found.max(axis=0) == pytest.approx([2.1, 0.8, 2.7], rel=0.05)
+
+
+def test_a_settled_motion_is_warm(warming):
+    t = 2 * np.pi * np.arange(400) / 400
+    period = warming.drive_states.along(t, *swinging(t), settled=True)[:, 4:]
+    power = np.array([each.power(swinging(t)[1]) for each in warming.drive_states.warm])
+    np.testing.assert_allclose(period.mean(axis=0), power.mean(axis=1), rtol=1e-3)
+
+
+def test_viscous_friction_changes_with_the_temperature(warming):
+    t = np.arange(0.0, 10.0, 1e-2)
+    q, qd = swinging(t)
+    cold = warming.motion_from_actuators(q, qd, np.zeros_like(q))
+    motion = warming.with_drive_states(cold, t)
+    values = warming.nominal_parameters.copy()
+    names = warming.parameter_names
+    assert names[-3:] == ['lift.warm_up1', 'lift.warm_up2', 'across.warm_up1']
+    values[names.index('across.warm_up1')] = 0.3
+    z = motion.drive_states[:, 4:]
+    sliding = warming.drive_states.further_forces(values, motion.drive_states, qd)
+    added = warming.inverse_dynamics(motion, values) - warming.inverse_dynamics(cold, values)
+    expected = np.zeros_like(q)
+    expected[:, 0] = (-0.04 * z[:, 0] - 0.02 * z[:, 1]) * qd[:, 0]
+    expected[:, 2] = 0.3 * z[:, 2] * qd[:, 2]
+    np.testing.assert_allclose(added - sliding, expected, atol=1e-9)
+    forces = warming.regressor(motion) @ values
+    np.testing.assert_allclose(forces, warming.inverse_dynamics(motion, values), atol=1e-9)
+    base = warming.base_parameters()
+    assert set(names[-3:]) <= set(base.names)
+
+
+def test_friction_that_heats_must_be_known():
+    description = pkm_description.with_drive_terms(slides(), {'tip': {'warm_up': {'times': [9.0]}}})
+    with pytest.raises(DescriptionError, match="'tip' warms up, but its friction is not known"):
+        ClosedChainModel(description)

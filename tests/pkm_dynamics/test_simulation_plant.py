@@ -201,6 +201,40 @@ def test_bristles_of_the_plant_are_those_of_the_inverse_dynamics():
     assert np.max(np.abs(sliding[30:])) > 3.0
 
 
+def test_drives_of_the_plant_warm_up_as_in_the_inverse_dynamics():
+    plain = closed_chain('revolute')
+    joints = tuple(
+        dataclasses.replace(j, friction=Friction(0.0, 30.0, 0.0, 'viscous'))
+        if j.name in plain.actuated_joints
+        else j
+        for j in plain.joints
+    )
+    plain = dataclasses.replace(plain, joints=joints)
+    warm = {'times': [0.1, 0.3], 'values': [-3.0, -2.0], 'start': [0.5, 0.0]}
+    description = pkm_description.with_drive_terms(plain, {'*': {'warm_up': warm}})
+    model = ClosedChainModel(description)
+    plant = plant_with(description, friction=True, drives=True)
+    start = plant.sample.truth_positions
+
+    def reference(t):
+        return start + 0.03 * (1.0 - np.cos(10.0 * t)), 0.3 * np.sin(10.0 * t)
+
+    samples, acceleration, _ = servo(plant, reference, 2e3, 100.0, holding_forces(plain), 500)
+    motion = model.motion_from_actuators(
+        stacked(samples, 'truth_positions'), stacked(samples, 'truth_velocities'), acceleration
+    )
+    time = plant.step_time * np.arange(len(samples))
+    cold = stacked(samples, 'truth_forces') - model.inverse_dynamics(motion)
+    warmed = stacked(samples, 'truth_forces') - model.inverse_dynamics(
+        model.with_drive_states(motion, time)
+    )
+    assert np.max(np.abs(warmed[30:])) < 0.05
+    assert np.max(np.abs(cold[30:])) > 1.0
+    again = plant.reset()
+    assert np.array_equal(again.truth_positions, start)
+    assert plant._heat.tolist() == [0.5, 0.0] * len(plain.actuated_joints)
+
+
 def test_bristles_that_are_too_stiff_for_the_substep_are_refused():
     plain = closed_chain('revolute')
     joints = tuple(dataclasses.replace(j, friction=Friction(4.0, 2.0, 4.0)) for j in plain.joints)

@@ -141,10 +141,12 @@ def _print_drive_terms(terms: dict[str, Any]) -> None:
         waves = [_short(math.hypot(*pair)) for pair in pairs]
         harmonics = map(str, ripple.get('harmonics', []))
         plain = [content.get(key) for key in ('offset', 'stiffness', 'rest', 'presliding')]
-        rows.append((joint, *plain, ripple.get('period'), ', '.join(harmonics), ', '.join(waves)))
+        of_ripple = ripple.get('period'), ', '.join(harmonics), ', '.join(waves)
+        warm = ', '.join(f'{time:g}' for time in content.get('warm_up', {}).get('times', []))
+        rows.append((joint, *plain, *of_ripple, warm))
     plain_names = ('offset', 'stiffness', 'rest', 'presliding')
-    header = ('joint', *plain_names, 'ripple period', 'harmonics', 'amplitudes')
-    print_table(header, rows, '\nDRIVE TERMS (N, N m; N/m, N m/rad; m, rad)')
+    header = ('joint', *plain_names, 'ripple period', 'harmonics', 'amplitudes', 'warm-up')
+    print_table(header, rows, '\nDRIVE TERMS (N, N m; N/m, N m/rad; m, rad; s)')
 
 
 def _print_motors(motors: list[dict[str, Any]]) -> None:

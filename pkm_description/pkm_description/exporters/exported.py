@@ -129,6 +129,8 @@ def drive_losses(description: Description, form: str) -> list[str]:
             lost.append(f'force ripple of period {terms.ripple.period:g}')
         if terms.presliding is not None:
             lost.append(f'presliding of {terms.presliding:g}')
+        if terms.warm_up is not None:
+            lost.append('viscous friction that warms up')
         if lost:
             verb = 'are' if len(lost) > 1 else 'is'
             found.append(f"joint '{joint}': {' and '.join(lost)} {verb} no part of {form}")

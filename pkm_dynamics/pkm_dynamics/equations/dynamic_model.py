@@ -56,6 +56,8 @@ class DynamicModel(KinematicModel):
             values = self.nominal_parameters if parameters is None else np.asarray(parameters)
             velocities = self._actuated(joints.velocities)
             forces += self.drive_states.further_forces(values, motion.drive_states, velocities)
+            heat = self.drive_states.heat(motion.drive_states, velocities)
+            forces += self.drive_forces.warm_forces(heat, values[self.drive_columns])
         return joints, forces
 
     def states_and_sliding_forces(
@@ -91,9 +93,10 @@ class DynamicModel(KinematicModel):
     ) -> PlatformMotion:
         """Return a motion along `time` (N,) [s] with the states of the drives there.
 
-        Of presliding: the deflection (N, n_a) of the bristles over that at which a joint breaks
-        away. `start` (n_a,) is the state at the first sample, none by default; `settled`: the
-        samples are one period of a motion that has gone on for long.
+        (N, n_a + n_w): of presliding the deflection of the bristles over that at which a joint
+        breaks away, then the powers [W] of drives that warm up. `start` (n_a + n_w,) is the
+        state at the first sample, unloaded and as the description says by default; `settled`:
+        the samples are one period of a motion that has gone on for long.
         """
         filled = self.with_joint_states(motion)
         q, qd, _ = self.actuator_states(filled)
@@ -106,11 +109,14 @@ class DynamicModel(KinematicModel):
         code = self._motion_code(mode, 'columns', 'inertial')
         regressor = force_kernels.regressor(self._layout, code, mode, *state)
         self._refuse_singular(regressor[:, 0])
+        heat = None
         if self.drive_states and motion.drive_states is not None:
             self.drive_states.write(regressor, motion.drive_states)
+            velocities = self.actuator_states(motion).velocities
+            heat = self.drive_states.heat(motion.drive_states, velocities)
         further = [regressor]
         if self.drive_forces.names:
-            further.append(self.drive_forces.columns(self._actuated(state[0])))
+            further.append(self.drive_forces.columns(self._actuated(state[0]), heat))
         if len(self.load_friction):
             bodies = self.body_motion(motion)
             further.append(self.load_friction.columns(bodies, self.load_parameters))

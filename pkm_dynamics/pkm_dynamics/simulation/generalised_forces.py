@@ -35,13 +35,14 @@ class FrictionTable:
             for joint in description.joints
             if joint.is_scalar and effects.friction
         }
-        rows = {name: row for name, row in rows.items() if any(row[:4])}
+        terms = description.drive_terms if effects.drives else {}
+        warm = {name for name, own in terms.items() if own.warm_up is not None}
+        rows = {name: row for name, row in rows.items() if any(row[:4]) or name in warm}
         for constraint in description.constraints:
             # The exported model has a joint for a prismatic closure.
             if constraint.type == 'prismatic' and constraint.friction and effects.friction:
                 rows[f'{constraint.name}_auxiliary'] = friction_row(constraint.friction)
         table = np.array(list(rows.values()), dtype=float).reshape(-1, 6)
-        terms = description.drive_terms if effects.drives else {}
         yielding = {name: own.presliding or 0.0 for name, own in terms.items()}
         deflections = np.array([yielding.get(name, 0.0) for name in rows])
         return cls(tuple(rows), table, deflections, float(description.transition_velocity))

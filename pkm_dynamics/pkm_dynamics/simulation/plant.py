@@ -9,14 +9,16 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_description import Description
+from pkm_description import Description, DriveTerms
 from pkm_description.errors import ExportError, SimulationError, listed
 from pkm_description.exporters import build_mjcf
 from pkm_description.exporters.motors import is_one_branch, motors_of
 from pkm_description.friction import load_factors
 from pkm_dynamics.array_types import Floats, Integers
+from pkm_dynamics.drive_states import warm_states
 from pkm_dynamics.simulation.effects import PlantEffects
 from pkm_dynamics.simulation.generalised_forces import (
+    VISCOUS,
     FrictionTable,
     MotorFriction,
     PositionTable,
@@ -127,6 +129,8 @@ class SimulatedPlant:
         mujoco.mj_resetDataKeyframe(self.mujoco_model, self.mujoco_data, 0)
         mujoco.mj_forward(self.mujoco_model, self.mujoco_data)
         self._bristles[:] = 0.0
+        self._heat = np.array([each.start for each in self._warm])
+        self._set_viscous()
         zero = np.zeros(len(self.actuated_joints))
         self._sample = self._measure(self.time, self._actuated_positions(), zero, zero)
         return self._sample
@@ -168,6 +172,7 @@ class SimulatedPlant:
             )
         start = self.time
         self._steps += 1
+        self._warm_by(sums[1] / self.substeps)
         # MuJoCo's velocities belong half a substep before their positions.
         velocities = (sums[1] + 0.5 * (after - before)) / self.substeps
         self._sample = self._measure(start, sums[0] / self.substeps, velocities, forces)
@@ -196,6 +201,7 @@ class SimulatedPlant:
         start = self.time
         self._steps += 1
         zero = np.zeros(len(self.actuated_joints))
+        self._warm_by(zero)
         self._sample = self._measure(start, self._actuated_positions(), zero, zero)
         return self._sample
 
@@ -218,6 +224,7 @@ class SimulatedPlant:
         self._cut_friction = CutFriction(self.description, self.effects, self.mujoco_model)
         data.xfrc_applied[:] = 0.0
         self._bristles = np.zeros(len(self._friction.joints))
+        self._lay_out_warmth()
         self._rubbing = np.ascontiguousarray(self._addresses(self._friction.joints)[1])
         effects = self.effects
         self._by_position = PositionTable.build(self.description, effects)
@@ -229,6 +236,30 @@ class SimulatedPlant:
         self._positions: Floats = data.qpos
         self._velocities: Floats = data.qvel
         self._applied: Floats = data.qfrc_applied
+
+    def _lay_out_warmth(self) -> None:
+        """Collect the drives whose viscous friction changes with their temperature."""
+        effects, joints = self.effects, self._friction.joints
+        terms = self.description.drive_terms if effects.drives and effects.friction else {}
+        self._warm = warm_states(self.description, terms)
+        self._warm_rows = [joints.index(self.actuated_joints[each.axis]) for each in self._warm]
+        values = [b for name in self.actuated_joints for b in _warmth(terms.get(name))]
+        self._warm_values = np.array(values)
+        self._heat = np.array([each.start for each in self._warm])
+        self._friction_table = self._friction.table.copy()
+
+    def _warm_by(self, velocities: Floats) -> None:
+        """Let drives warm up for an interval, and their viscous friction with them."""
+        for i, each in enumerate(self._warm):
+            share = -np.expm1(-self.step_time / each.time)
+            self._heat[i] += share * (each.power(velocities) - self._heat[i])
+        self._set_viscous()
+
+    def _set_viscous(self) -> None:
+        if self._warm:
+            viscous = self._friction.table[:, VISCOUS].copy()
+            np.add.at(viscous, self._warm_rows, self._warm_values * self._heat)
+            self._friction_table[:, VISCOUS] = viscous
 
     def _addresses(self, joints: Any) -> Integers:
         """Return (2, n) addresses of scalar joints in MuJoCo's positions and velocities."""
@@ -259,7 +290,7 @@ class SimulatedPlant:
 
     def _apply(self, forces: Floats) -> None:
         state, friction = (self._positions, self._velocities, self._applied), self._friction
-        rubbing = (self._rubbing, friction.table, friction.deflections, self._bristles)
+        rubbing = (self._rubbing, self._friction_table, friction.deflections, self._bristles)
         motors = (self._motor_friction.rows, self._motor_friction.table)
         of_time = (self._substep, friction.transition_velocity)
         table = self._by_position
@@ -282,6 +313,10 @@ class SimulatedPlant:
             truth_velocities=velocities,
             truth_forces=forces.copy(),
         )
+
+
+def _warmth(terms: DriveTerms | None) -> tuple[float, ...]:
+    return () if terms is None or terms.warm_up is None else terms.warm_up.values
 
 
 def _check_rotors(description: Description) -> None:

@@ -56,8 +56,8 @@ def estimated(problem: Problem, estimator: str, options: Mapping[str, Any]) -> E
     solve = find_estimator(estimator)
     if estimator in WITHOUT_PAST and problem.model.drive_states:
         raise EstimationError(
-            f"estimator '{estimator}' knows no friction with a past: leave presliding out, or take "
-            'another one'
+            f"estimator '{estimator}' knows no friction with a past: leave presliding and warm-up "
+            'out, or take another one'
         )
     try:
         return solve(problem, **options)

@@ -157,7 +157,7 @@ class Signals:
     warnings: tuple[str, ...] = ()  # what a user should know of the signals
     # what the recording says of itself, such as the trajectory that was run
     recording: Mapping[str, Any] = field(default_factory=dict)
-    # states (n_a,) at the first sample of drives with a past; none where nothing came before
+    # states (n_s,) at the first sample of drives with a past; none where nothing came before
     begun: Mapping[DriveStates, Array] = field(default_factory=dict)
     _states: dict[DriveStates, Array] = field(
         init=False, default_factory=dict, repr=False, compare=False
@@ -227,7 +227,7 @@ class Signals:
         return found
 
     def drive_states(self, states: DriveStates) -> Array:
-        """States (n, n_a) of drives with a past, at all samples; settled in a periodic motion."""
+        """States (n, n_s) of drives with a past, at all samples; settled in a periodic motion."""
         if states not in self._states:
             motion = (self.time, self.positions, self.velocities)
             is_period = isinstance(self.band, HarmonicBand)

@@ -94,8 +94,8 @@ def _rows_of(run: Run, problem: Problem) -> tuple[Array, Array, Array, Array]:
         )
     if model.drive_states:
         raise EstimationError(
-            "measurement='energy' knows no friction with a past: leave presliding out, or take "
-            "measurement='force'"
+            "measurement='energy' knows no friction with a past: leave presliding and warm-up "
+            "out, or take measurement='force'"
         )
     motion = signals.motion(model)
     rows = energy_balance(model, motion, signals.time) @ run.base.columns
