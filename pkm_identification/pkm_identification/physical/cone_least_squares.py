@@ -14,20 +14,19 @@ import numpy as np
 
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.physical.barrier import Block, block_of, centres
-from pkm_identification.physical.cone_program import (
-    Cone,
-    ConeRows,
-    equal,
-    matrix_of,
-    minimise,
-    triangle_of,
-)
+from pkm_identification.physical.cone_program import ConeRows, equal, minimise
 from pkm_identification.physical.equalities import (
     against,
     depends,
     equalities,
     least_slack,
     with_equalities,
+)
+from pkm_identification.physical.point_inside import (
+    PointInside,
+    into_cone,
+    point_inside,
+    widened_by,
 )
 
 ACCURATE = 1e-2  # standard deviations from the best that are as good as the best
@@ -37,10 +36,7 @@ NOTHING = 1e-10  # the same over what is minimised
 LARGEST_TARGET = 1e7  # standard deviations in all forces together, beyond which they are exact
 OUTSIDE = 1e-9  # that a slack may be outside of its cone by rounding
 FAR = 10.0  # times the largest unknown, beyond which no solution is looked for
-ROOM = 0.05  # of the bodies' size: far enough inside to start from
-ROUNDS = 8  # of the search for a point inside
-STEEP = 1e4  # weight of the squares over that of the barrier, from which it starts
-CLOSE = 1e-3  # weight of the distance in it
+TOUCHING = 1e-7  # of the bodies' size: cones that share no more than a point are as near
 NEARLY = 0.99  # of the way to the limit
 SHOWN = 1e-7  # of the largest singular value: directions with less are not projected along
 
@@ -60,9 +56,10 @@ class Found:
     y: Array  # (n,)
     duals: list[Array]  # one array for each `ConeRows`; that of a matrix is its triangle
     value: float  # what was minimised
-    solver: Solver | None  # None: nothing satisfies all rows
+    solver: Solver | None  # None: nothing was found that satisfies all rows
     accuracy: float  # the best is at most so many standard deviations away; inf: not known
     scale: float = 1.0  # the accuracy was asked for in so much of a standard deviation
+    is_proved: bool = True  # of nothing found: whether the duals prove it, or the search has failed
 
     @property
     def is_accurate(self) -> bool:
@@ -119,9 +116,10 @@ class _Reduced:
             best = self._by_clarabel()
             if best is not None and best.is_accurate:
                 return best
-        inside, weights = self._inside()
-        if inside is None:
-            return best or Found(self.start, weights, np.inf, None, np.inf)
+        point = point_inside(self.rows, self.start)
+        if point.slack <= 0:
+            return best or self._without_inside(point)
+        inside = point.u
         found = self._by_barrier(inside)
         if found is not None and (best is None or found.accuracy < best.accuracy):
             best = found
@@ -129,6 +127,14 @@ class _Reduced:
             return best
         projected = self._projected(inside)
         return projected if best is None or projected.value < best.value else best
+
+    def _without_inside(self, point: PointInside) -> Found:
+        """Tell a contradiction from a failed search; take what is as good as in the cones."""
+        if point.is_contradiction or point.slack < -TOUCHING:
+            proved = point.is_contradiction
+            return Found(point.u, point.duals, np.inf, None, np.inf, is_proved=proved)
+        wide = widened_by(self.rows, TOUCHING - point.slack)
+        return replace(self, rows=wide)._projected(point.u)
 
     def _by_clarabel(self) -> Found | None:
         """Residuals are unknowns of their own, which follow u, so that nothing is squared."""
@@ -166,7 +172,7 @@ class _Reduced:
             slack = each.slack(u)
             if least_slack(each, slack) < -OUTSIDE or not np.isfinite(dual).all():
                 return None
-            inward.append(_into_cone(each, dual))
+            inward.append(into_cone(each, dual))
             gap += abs(float(inward[-1] @ slack))
             gradient += each.matrix.T @ inward[-1]
         seen = gradient + 2.0 * self.stretch * (self.stretch * u - self.aim)
@@ -181,37 +187,6 @@ class _Reduced:
         bound = np.abs(seen) * reach
         lost = np.minimum(seen**2 / np.maximum(4.0 * curvature, 1e-300), bound)
         return Found(u, inward, self.cost(u), solver, float(np.sqrt(gap + lost.sum())))
-
-    def _inside(self) -> tuple[Array | None, list[Array]]:
-        """Find a point strictly inside of all rows, or weights that show that there is none.
-
-        All slacks and matrices are widened by s, which is then made as small as may be, near
-        the start; from where that leads again, until s is negative.
-        """
-        size, u = len(self.start), self.start
-        weights = [np.zeros(len(each.offset)) for each in self.rows]
-        widened = [each._replace(matrix=_with_width(each)) for each in self.rows]
-        before = -np.inf
-        for _ in range(ROUNDS):
-            least = self._least_slack(u)
-            if least >= ROOM or 0 < least < 2 * before:
-                return u, weights
-            if least <= 0 and least < 0.7 * before:
-                break
-            width = ROOM - 1.5 * min(least, 0.0)
-            near = CLOSE * np.eye(size + 1)[:size] / (width + ROOM)
-            aim = np.append(near[:, :size] @ u, -1.0)
-            design = np.concatenate([near, np.eye(size + 1)[-1:] / (width + ROOM)])
-            first = np.append(u, max(width, ROOM - least))
-            for found in centres(design, aim, widened, (), first, STEEP, _has_room):
-                u, weights = found.y[:size], found.duals
-                if _has_room(found.y) or found.gap < ROOM**2:
-                    break
-            before = least
-        return (u, weights) if self._least_slack(u) > 0 else (None, weights)
-
-    def _least_slack(self, u: Array) -> float:
-        return min((least_slack(each, each.slack(u)) for each in self.rows), default=1.0)
 
     def _projected(self, inside: Array) -> Found:
         """Go from a point inside towards the least-squares estimate, as far as cones allow."""
@@ -268,23 +243,3 @@ def _reduced(
     blocks = [b.in_terms(base, axes)._replace(weight=b.weight * scale**2) for b in prior]
     start = axes.T @ (near - base)
     return _Reduced(scale * stretch, scale * goal, left, start, blocks, base, axes, kept, scale)
-
-
-def _into_cone(rows: ConeRows, dual: Array) -> Array:
-    """Nearest dual in the cone."""
-    if rows.cone is not Cone.DEFINITE:
-        return np.maximum(dual, 0.0)
-    values, axes = np.linalg.eigh(matrix_of(dual))
-    return triangle_of((axes * np.maximum(values, 0.0)) @ axes.T)
-
-
-def _has_room(trial: Array) -> bool:
-    """Whether the width is negative by far enough."""
-    return bool(trial[-1] < -2 * ROOM)
-
-
-def _with_width(rows: ConeRows) -> Array:
-    """Matrix of the rows with a further unknown, which widens the cone."""
-    wide = triangle_of(np.eye(len(matrix_of(rows.offset)))) if rows.cone is Cone.DEFINITE else None
-    ones = np.ones(len(rows.offset)) if wide is None else wide
-    return np.column_stack([rows.matrix, -ones])

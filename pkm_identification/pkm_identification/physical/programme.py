@@ -154,6 +154,11 @@ class PhysicalProgram:
                     is_accurate=found.is_accurate,
                     pull=pull,
                 )
+        if found.solver is None and not found.is_proved:
+            raise EstimationError(
+                'no physical bodies were found that satisfy all that is asked for, and no proof '
+                'that there are none: the solvers have failed; ask for less, or scale the data'
+            )
         raise EstimationError(f'no physical bodies satisfy {self._contradiction(named, found)}')
 
     def _contradiction(self, named: Mapping[str, ConeRows], found: Found) -> str:
