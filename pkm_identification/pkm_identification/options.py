@@ -174,7 +174,7 @@ SIGNALS = (
     Option(
         'standstill',
         choice('leave_out', 'keep'),
-        'stretches of a filtered recording in which no joint moves for a second have no rows, as '
+        'stretches in which no joint moves for a second have no rows (in a period: no weight), as '
         'friction has no law there; `keep`: they have',
         'leave_out',
     ),

@@ -6,7 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from slides import ORDER, slides
 
+from pkm_description import loads
+from pkm_dynamics import ClosedChainModel
+from pkm_identification import identify
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets import source as source_module
 from pkm_identification.datasets.source import Source
@@ -111,3 +115,30 @@ def test_poses_at_rest_alone_are_kept():
     poses = Recording.from_arrays(time, ['a', 'b'], q, q)
     signals = process(poses, SignalOptions(method='filter', cutoff=5.0, bad_samples='keep'))
     assert signals.diagnostics.standstill_share == 0.0 and signals.row_count > 0
+
+
+def test_rests_within_a_period_have_no_weight():
+    """Friction that holds the robot at rest is any force: kept, it spoils the estimate."""
+    rubbing = ', '.join(f'{name}: {{coulomb: 5, viscous: 3}}' for name in ORDER)
+    text = f'{slides().yaml_text}friction: {{{rubbing}}}\n'
+    model = ClosedChainModel(loads(slides().urdf, text))
+    period, count = 4.0, 800
+    s = np.clip((np.linspace(0.0, 1.0, count, endpoint=False) - 0.2) / 0.6, 0.0, 1.0)
+    angle = 2 * np.pi * (s**3 * (10 - 15 * s + 6 * s**2))[:, None]
+    turns, phases = np.array([1, 2, 3, 1]), np.array([0.0, 1.0, 2.0, 3.0])
+    waves = np.sin(angle * turns + phases) - np.sin(phases)
+    q = np.roll(model.home_actuators + 0.05 * waves, count // 2, axis=0)  # one rest of 1.6 s
+    w = 2j * np.pi * np.fft.rfftfreq(count, period / count)[:, None]
+    qd, qdd = (np.fft.irfft(np.fft.rfft(q, axis=0) * w**k, count, axis=0) for k in (1, 2))
+    forces = model.inverse_dynamics(model.motion_from_actuators(q, qd, qdd))
+    forces[np.abs(qd).max(axis=1) < 1e-3] += 3.0  # less than its Coulomb friction
+    forces = np.tile(forces, (4, 1)) + 0.01 * np.random.default_rng(2).normal(size=(4 * count, 4))
+    time = period / count * np.arange(4 * count)
+    data = Recording.from_arrays(time, ORDER, np.tile(q, (4, 1)), forces, period=period)
+    results = [identify(data, model, standstill=each) for each in ('leave_out', 'keep')]
+    (found,) = results[0].diagnostics.data
+    assert 0.25 < found.signals['standstill_share'] < 0.5
+    assert 'standstill' in {each['kind'] for each in found.quality['defects']}
+    truth = np.asarray(results[0].matrix @ model.nominal_parameters)
+    left_out, kept = (np.linalg.norm(each.values - truth) for each in results)
+    assert left_out < 0.3 * kept

@@ -91,6 +91,10 @@ class Quality:
         """Return the defects of one kind."""
         return tuple(defect for defect in self.defects if defect.kind == kind)
 
+    def with_defect(self, defect: Defect | None) -> Quality:
+        """Return the same with one more defect, where there is one."""
+        return self if defect is None else replace(self, defects=(*self.defects, defect))
+
     def rounding_variance(self, signal: str, joints: Sequence[str]) -> Array:
         """Variance (n,) of the rounding of joints' numbers: step^2 / 12, 0 without steps."""
         steps = self.resolution.get(signal, {})

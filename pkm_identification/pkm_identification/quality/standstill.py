@@ -6,12 +6,12 @@ sliding friction says that it is zero, or jumps with the noise of the velocity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from pkm_identification.arrays import Array, Indices, Mask
-from pkm_identification.quality.report import stretches
+from pkm_identification.quality.report import STRETCHES, Defect, stretches
 
 WINDOW = 0.25  # [s] that a mean position is taken over: shorter pauses are turning points
 SHORTEST = 1.0  # [s] without motion that are left out
@@ -19,6 +19,7 @@ FEWEST = 8  # samples of a window
 SPREADS = 5.0  # standard deviations of a window's mean
 STEPS = 1.5  # of the smallest change: a sensor that stands may count up and down by one
 NEGLIGIBLE = 5e-4  # of the range of a joint: what a servo at rest may creep meanwhile
+MOST_STANDING = 0.8  # share of the samples: with more, poses at rest are what the data are
 SECOND_DIFFERENCE = 0.6745 * np.sqrt(6)  # median over standard deviation, of white noise
 
 
@@ -38,6 +39,20 @@ def standing(blocks: Iterable[Array], interval: float) -> Indices:
     windows = max(1, int(np.ceil(SHORTEST / (size * interval))))
     held = stretches(np.flatnonzero(_held(means, tolerance, windows)))
     return np.asarray(held * size + np.array([0, size - 1]))
+
+
+def standstill_defect(found: Indices, count: int, stamp: Callable[[int], float]) -> Defect | None:
+    """Report stretches (s, 2) of so many samples, with their stamps [s].
+
+    None where there are none, or so many that they are what the data are.
+    """
+    standing = int((found[:, 1] - found[:, 0] + 1).sum())
+    if not standing or standing > MOST_STANDING * count:
+        return None
+    where = tuple((stamp(int(first)), stamp(int(last))) for first, last in found[:STRETCHES])
+    done = 'no rows: friction has no law there (standstill=keep takes them)'
+    share = standing / count
+    return Defect('standstill', standing, share, done, where=where, stretches=len(found))
 
 
 def _windows(blocks: Iterable[Array], size: int) -> tuple[Array, Array, Array, Array, Array]:

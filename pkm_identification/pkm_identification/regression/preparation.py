@@ -126,18 +126,16 @@ def _ready(
     examined = [examine(each, options) for each in data]
     filtered = [each for each in examined if each.period is None]
     periodic = [each for each in examined if each.period is not None]
-    report(Phase.BAND, 0.02)
-    base = model.base_parameters(shared=parameters['shared'], reduced=parameters['reduced'])
-    nominal = np.asarray(base.matrix @ model.nominal_parameters)
-    selection = build_selection(base.names, nominal, parameters['estimate'], parameters['fixed'])
-    problem = (model, base, selection, options)
     choice = series = None
     usual: dict[Examined, int] = {}
     if filtered and options.cutoff is None:
+        report(Phase.BAND, 0.02)
+        problem = (model, *_selected(model, parameters), options)
         choice = choose_band(pieces_of([each.recording for each in filtered]), *problem)
     if periodic and options.harmonics is None:
+        report(Phase.BAND, 0.02)
         usual = {each: _harmonics(each, options) for each in periodic}
-        series = _choose_harmonics(usual, *problem)
+        series = _choose_harmonics(usual, model, *_selected(model, parameters), options)
     found = []
     for each in examined:
         own, own_choice = options, choice if each.period is None else series
@@ -148,6 +146,16 @@ def _ready(
             own = replace(options, harmonics=min(most, usual[each]))
         found.append(_Ready(each, own, own_choice))
     return found
+
+
+def _selected(
+    model: ClosedChainModel, parameters: ParameterOptions
+) -> tuple[BaseParameters, Selection]:
+    """Base parameters, and which of them are estimated."""
+    base = model.base_parameters(shared=parameters['shared'], reduced=parameters['reduced'])
+    nominal = np.asarray(base.matrix @ model.nominal_parameters)
+    selection = build_selection(base.names, nominal, parameters['estimate'], parameters['fixed'])
+    return base, selection
 
 
 def _choose_harmonics(

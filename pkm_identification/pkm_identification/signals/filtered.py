@@ -11,8 +11,8 @@ from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.source import Source
-from pkm_identification.quality.report import STRETCHES, Defect, Quality
-from pkm_identification.quality.standstill import standing
+from pkm_identification.quality.report import Defect
+from pkm_identification.quality.standstill import standing, standstill_defect
 from pkm_identification.signals import filtering
 from pkm_identification.signals.even_grid import EvenSamples
 from pkm_identification.signals.local_regression import cubic_gains, local_motion
@@ -23,7 +23,6 @@ from pkm_identification.signals.signals import FilterDiagnostics, Samples, Signa
 DELAY_REACH = 64  # samples that the interpolation of a delay depends on
 HALF_WIDTH = 0.2  # of 1 / cutoff: the second derivative of a cubic bends down early
 LEAST_INTERVALS = 5  # in half a window of a cubic, which has four coefficients
-MOST_STANDING = 0.8  # share of the samples: with more, poses at rest are what the data are
 FLATTENED = 0.003  # share of the accelerations
 FILTER = 'Butterworth, order 4, zero phase; central differences of order 8'
 CUBIC = 'local weighted cubic regression; rows through a Butterworth filter of order 4, zero phase'
@@ -110,7 +109,7 @@ def filtered_signals(
         position_covariance=_position_noise(recording, [values[:, :axes] for _, values in probes]),
         noise_gains=filtering.filter_gains(grid.motion),
         delay=delay,
-        quality=_with_defect(recording.quality, report),
+        quality=recording.quality and recording.quality.with_defect(report),
         warnings=(*options.unused(*OF_PERIODS), *said),
     )
     if options.method == 'local_cubic':
@@ -164,20 +163,10 @@ def _standstill(even: EvenSamples, options: SignalOptions) -> tuple[Indices | No
         return None, None
     axes = len(even.recording.joint_names)
     found = standing((values[:, :axes] for _, values, _ in even.blocks()), even.interval)
-    count = int((found[:, 1] - found[:, 0] + 1).sum())
-    if not count or count > MOST_STANDING * even.count:
-        return None, None
-    stamp = [float(even.read(slice(row, row + 1))[0][0]) for row in found[:STRETCHES].ravel()]
-    where = tuple(zip(stamp[::2], stamp[1::2], strict=True))
-    done = 'no rows: friction has no law there (standstill=keep takes them)'
-    share = count / even.count
-    return found, Defect('standstill', count, share, done, where=where, stretches=len(found))
-
-
-def _with_defect(quality: Quality | None, defect: Defect | None) -> Quality | None:
-    if quality is None or defect is None:
-        return quality
-    return replace(quality, defects=(*quality.defects, defect))
+    report = standstill_defect(
+        found, even.count, lambda row: float(even.read(slice(row, row + 1))[0][0])
+    )
+    return (None if report is None else found), report
 
 
 def united(one: Indices | None, other: Indices | None) -> Indices | None:

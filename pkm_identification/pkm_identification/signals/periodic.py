@@ -9,7 +9,8 @@ import numpy as np
 
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets import Recording
-from pkm_identification.quality.report import stretches
+from pkm_identification.quality.report import Defect, stretches
+from pkm_identification.quality.standstill import standing, standstill_defect
 from pkm_identification.signals import fourier
 from pkm_identification.signals.averaging import Averaged
 from pkm_identification.signals.bands import HarmonicBand
@@ -51,6 +52,10 @@ def periodic_signals(
         force_seen = certain[:, None] & (True if force_seen is None else force_seen)
     if force_seen is not None:
         weights = np.broadcast_to(force_seen, force_mean.shape).astype(float)
+    still, report = _standstill(averaged, position_mean, options)
+    if still is not None:
+        weights = (1.0 if weights is None else weights) * ~still[:, None]
+        weights = np.broadcast_to(weights, force_mean.shape)
     refit = fourier.fit(position_mean, period, harmonics, position_variance)
     delay = recording.effort_delay
     q, qd, qdd = (refit.sampled(count, delay, order) for order in range(3))
@@ -72,6 +77,7 @@ def periodic_signals(
             force_noise_is_white=None if force_noise is None else force_noise.is_white,
             strays=averaged.strays,
             unseen_share=0.0 if weights is None else float(1 - weights.mean()),
+            standstill_share=0.0 if report is None else report.share,
         ),
         averaged=averaged.periods,
         force_noise=force_noise,
@@ -80,10 +86,28 @@ def periodic_signals(
         folded_positions=averaged.positions,
         folded_forces=averaged.forces,
         delay=delay,
-        quality=recording.quality,
+        quality=recording.quality and recording.quality.with_defect(report),
         warnings=(*_settling_warnings(averaged, period, options), *options.unused(*OF_FILTER)),
         recording=recording.provenance.get('metadata', {}),
     )
+
+
+def _standstill(
+    averaged: Averaged, positions: Array, options: SignalOptions
+) -> tuple[Mask | None, Defect | None]:
+    """Phases (n,) of a period (n, n_a) in which no joint moves, and the report of them."""
+    if options.standstill == 'keep':
+        return None, None
+    count = len(positions)
+    interval = float(averaged.positions.period) / count
+    found = standing([positions], interval)
+    report = standstill_defect(found, count, lambda row: float(averaged.start + interval * row))
+    if report is None:
+        return None, None
+    still = np.zeros(count, dtype=bool)
+    for first, last in found:
+        still[first : last + 1] = True
+    return still, report
 
 
 def _settling_warnings(averaged: Averaged, period: float, options: SignalOptions) -> list[str]:

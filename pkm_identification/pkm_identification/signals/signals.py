@@ -95,7 +95,8 @@ class PeriodicDiagnostics:
     kept_harmonics: int  # in it after its noise was left out
     force_noise_is_white: bool | None  # None for one period
     strays: int  # samples left out for being far from the other periods'
-    unseen_share: float  # of the phases that no period shows
+    unseen_share: float  # of the phases that no period shows, or that are left out
+    standstill_share: float = 0.0  # of the phases, in which no joint moves: they have no weight
     band_choice: BandChoice | None = None  # None where the harmonics were given
 
     def to_dict(self) -> dict[str, Any]:
