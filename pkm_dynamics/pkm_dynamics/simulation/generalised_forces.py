@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +15,16 @@ from pkm_dynamics.simulation.effects import PlantEffects, Stribeck
 # Columns of a friction table: friction of one joint.
 COULOMB, COULOMB_NEGATIVE, VISCOUS, EXTRA, STRIBECK_VELOCITY, STRIBECK_EXPONENT = range(6)
 
+NO_FRICTION = (0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
+
 
 @dataclass(frozen=True)
 class FrictionTable:
-    """Friction of all joints that have any: names and (n_f, 6) coefficients."""
+    """Friction of all joints that have any: names and (n_f, 6) coefficients.
+
+    The joints whose friction grows with their load stand at the end once more: the friction of
+    their load, which `joint_loads` finds, slides.
+    """
 
     joints: tuple[str, ...]
     table: Floats
@@ -25,7 +32,9 @@ class FrictionTable:
     transition_velocity: float
 
     @classmethod
-    def build(cls, description: Description, effects: PlantEffects) -> FrictionTable:
+    def build(
+        cls, description: Description, effects: PlantEffects, loaded: Sequence[str] = ()
+    ) -> FrictionTable:
         """Collect the friction of a description and the Stribeck extras of its effects."""
         stribeck = {entry.joint: entry for entry in effects.stribeck}
         rows = {
@@ -42,10 +51,10 @@ class FrictionTable:
             # The exported model has a joint for a prismatic closure.
             if constraint.type == 'prismatic' and constraint.friction and effects.friction:
                 rows[f'{constraint.name}_auxiliary'] = friction_row(constraint.friction)
-        table = np.array(list(rows.values()), dtype=float).reshape(-1, 6)
+        table = np.array([*rows.values(), *[NO_FRICTION] * len(loaded)]).reshape(-1, 6)
         yielding = {name: own.presliding or 0.0 for name, own in terms.items()}
-        deflections = np.array([yielding.get(name, 0.0) for name in rows])
-        return cls(tuple(rows), table, deflections, float(description.transition_velocity))
+        deflections = np.array([*(yielding.get(name, 0.0) for name in rows), *[0.0] * len(loaded)])
+        return cls((*rows, *loaded), table, deflections, float(description.transition_velocity))
 
     def steepest(self, step: float) -> Floats:
         """Slope (n_f,) of each friction law at standstill [N s/m, N m s/rad].

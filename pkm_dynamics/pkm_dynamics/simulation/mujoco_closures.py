@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import mujoco
 import numpy as np
 
@@ -9,7 +11,7 @@ from pkm_description import Description
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.simulation.effects import PlantEffects
-from pkm_dynamics.simulation.generalised_forces import friction_row
+from pkm_dynamics.simulation.generalised_forces import NO_FRICTION, friction_row
 
 #: Bodies with less mass [kg] do not count for the stiffness of the closures.
 LEAST_MASS = 1e-4
@@ -20,11 +22,16 @@ class CutFriction:
 
     A revolute closure rubs about its axis. The others rub against the relative angular
     velocity: its magnitude goes through the friction law, its direction is the torque's.
-    (A prismatic closure has a joint of its own in the exported model.)
+    (A prismatic closure has a joint of its own in the exported model.) The closures whose
+    friction grows with their load stand at the end once more, with that friction alone.
     """
 
     def __init__(
-        self, description: Description, effects: PlantEffects, model: mujoco.MjModel
+        self,
+        description: Description,
+        effects: PlantEffects,
+        model: mujoco.MjModel,
+        loaded: Sequence[str] = (),
     ) -> None:
         rubbing = [
             constraint
@@ -34,11 +41,14 @@ class CutFriction:
             and constraint.type in ('spherical', 'universal', 'revolute')
             and any(friction_row(constraint.friction)[:3])
         ]
+        first = len(rubbing)
+        by_name = {constraint.name: constraint for constraint in description.constraints}
+        rubbing += [by_name[name] for name in loaded]
         self.names = [constraint.name for constraint in rubbing]
         bodies = [(model.body(c.parent).id, model.body(c.child).id) for c in rubbing]
         self._bodies = np.array(bodies, dtype=np.int64).reshape(-1, 2)
-        rows = [friction_row(c.friction) for c in rubbing if c.friction is not None]
-        self._table = np.array(rows, dtype=float).reshape(-1, 6)
+        rows = [friction_row(c.friction) for c in rubbing[:first] if c.friction is not None]
+        self.table = np.array([*rows, *[NO_FRICTION] * len(loaded)]).reshape(-1, 6)
         axes = [
             c.parent_origin.rotation @ c.parent_axis if c.type == 'revolute' else np.zeros(3)
             for c in rubbing
@@ -52,15 +62,15 @@ class CutFriction:
 
     def apply(self, data: mujoco.MjData) -> None:
         """Write the torques of the present velocities into `xfrc_applied`."""
-        moving, of_closures = (data.cvel, data.xmat), (self._bodies, self._axes, self._table)
+        moving, of_closures = (data.cvel, data.xmat), (self._bodies, self._axes, self.table)
         apply_torques(*moving, data.xfrc_applied, *of_closures, self._transition)
 
     def stiffness(self, model: mujoco.MjModel, data: mujoco.MjData, mobility: Floats) -> Floats:
         """Return the decay rates (n,) [1/s] at standstill, for a mobility (n_v, n_v)."""
         rates = []
         jacobians = np.zeros((2, 3, model.nv))
-        coulomb = np.maximum(self._table[:, 0], self._table[:, 1])
-        slopes = coulomb / self._transition + self._table[:, 2]
+        coulomb = np.maximum(self.table[:, 0], self.table[:, 1])
+        slopes = coulomb / self._transition + self.table[:, 2]
         for bodies, slope in zip(self._bodies, slopes, strict=True):
             for jacobian, body in zip(jacobians, bodies, strict=True):
                 mujoco.mj_jacBody(model, data, None, jacobian, int(body))

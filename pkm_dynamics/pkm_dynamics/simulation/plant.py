@@ -10,20 +10,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description import Description, DriveTerms
-from pkm_description.errors import ExportError, SimulationError, listed
+from pkm_description.errors import ExportError, SimulationError
 from pkm_description.exporters import build_mjcf
 from pkm_description.exporters.motors import is_one_branch, motors_of
-from pkm_description.friction import load_factors
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.drive_states import warm_states
 from pkm_dynamics.simulation.effects import PlantEffects
 from pkm_dynamics.simulation.generalised_forces import (
+    COULOMB,
+    COULOMB_NEGATIVE,
     VISCOUS,
     FrictionTable,
     MotorFriction,
     PositionTable,
     apply_forces,
 )
+from pkm_dynamics.simulation.joint_loads import JointLoads
 from pkm_dynamics.simulation.mujoco_closures import CutFriction, closed_mobility, stiffen_massless
 from pkm_dynamics.simulation.sensors import Sensors
 
@@ -52,7 +54,8 @@ class SimulatedPlant:
     semi-implicit Euler method is a leapfrog: the force applied in the substep that
     starts at t_k is the one of the acceleration at t_k. The forces of an interval
     [t, t + step) therefore act at t, t + substep, ..., and the measured current is
-    stamped with the mean of these instants, (step - substep) / 2 after t.
+    stamped with the mean of these instants, (step - substep) / 2 after t. Friction that
+    grows with the load of a joint takes MuJoCo's reactions of the substep before.
 
     Parameters
     ----------
@@ -81,12 +84,6 @@ class SimulatedPlant:
     ) -> None:
         self.description = description
         self._effects = PlantEffects.from_description(description) if effects is None else effects
-        rubbing = [name for name, factor in load_factors(description).items() if factor]
-        if rubbing and self._effects.friction:
-            raise SimulationError(
-                f"robot '{description.name}': the simulated robot has no friction that grows with "
-                f'loads, as that of {listed(rubbing)}; switch friction off'
-            )
         self.actuated_joints = description.actuated_joints
         self.step_time = float(step)
         self.substeps = _whole_ratio(step, substep)
@@ -115,6 +112,7 @@ class SimulatedPlant:
     def effects(self, effects: PlantEffects) -> None:
         self._effects = effects
         self._lay_out()
+        self._follow_loads()
         self._sensors.set_effects(effects)
 
     def reset(self, seed: int | None = None, time: float = 0.0) -> PlantSample:
@@ -131,6 +129,7 @@ class SimulatedPlant:
         self._bristles[:] = 0.0
         self._heat = np.array([each.start for each in self._warm])
         self._set_viscous()
+        self._follow_loads()
         zero = np.zeros(len(self.actuated_joints))
         self._sample = self._measure(self.time, self._actuated_positions(), zero, zero)
         return self._sample
@@ -164,6 +163,7 @@ class SimulatedPlant:
                 mujoco.mj_step2(model, data)
             else:
                 mujoco.mj_step(model, data)
+            self._follow_loads()
         after = self._velocities[self._actuated[1]]
         if not np.isfinite(after).all() or not np.isfinite(data.qacc).all():
             raise SimulationError(
@@ -219,9 +219,11 @@ class SimulatedPlant:
     def _lay_out(self) -> None:
         data = self.mujoco_data
         self._actuated = self._addresses(self.actuated_joints)
-        self._friction = FrictionTable.build(self.description, self.effects)
+        self._loads = loads = JointLoads(self.description, self.effects, self.mujoco_model)
+        self._friction = FrictionTable.build(self.description, self.effects, loads.joints)
         self._motor_friction = MotorFriction.build(self.description, self.effects)
-        self._cut_friction = CutFriction(self.description, self.effects, self.mujoco_model)
+        cuts = (self.description, self.effects, self.mujoco_model, loads.constraints)
+        self._cut_friction = CutFriction(*cuts)
         data.xfrc_applied[:] = 0.0
         self._bristles = np.zeros(len(self._friction.joints))
         self._lay_out_warmth()
@@ -297,6 +299,17 @@ class SimulatedPlant:
         by_position = (table.springs, table.rippling, table.ripple)
         rows = (*by_position, *rubbing, *motors, *of_time)
         apply_forces(*state, self._actuated, forces, *rows, self._sums)
+
+    def _follow_loads(self) -> None:
+        """Let friction that grows with loads follow those of the state that is there."""
+        loads = self._loads
+        if not loads:
+            return
+        levels = loads.friction(self.mujoco_model, self.mujoco_data)
+        of_joints, of_cuts = np.split(levels[:, None], [len(loads.joints)])
+        level = slice(COULOMB, COULOMB_NEGATIVE + 1)
+        self._friction.table[len(self._friction.table) - len(of_joints) :, level] = of_joints
+        self._cut_friction.table[len(self._cut_friction) - len(of_cuts) :, level] = of_cuts
 
     def _actuated_positions(self) -> Floats:
         return np.array(self._positions[self._actuated[0]])
