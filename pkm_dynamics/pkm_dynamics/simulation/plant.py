@@ -308,7 +308,8 @@ class SimulatedPlant:
         levels = loads.friction(self.mujoco_model, self.mujoco_data)
         of_joints, of_cuts = np.split(levels[:, None], [len(loads.joints)])
         level = slice(COULOMB, COULOMB_NEGATIVE + 1)
-        self._friction.table[len(self._friction.table) - len(of_joints) :, level] = of_joints
+        for table in (self._friction.table, self._friction_table):
+            table[len(table) - len(of_joints) :, level] = of_joints
         self._cut_friction.table[len(self._cut_friction) - len(of_cuts) :, level] = of_cuts
 
     def _actuated_positions(self) -> Floats:
