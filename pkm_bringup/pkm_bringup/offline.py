@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,12 @@ from pkm_control.feedforward import (
     nominal_feedforward,
 )
 from pkm_control.gains import servo_gains
-from pkm_description import Description, Payload, with_force_constants, with_payload
+from pkm_description import Description, MotorSide, Payload, with_force_constants, with_payload
+from pkm_description.description import JOINT, MOTOR
 from pkm_description.errors import SimulationError
+from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.simulation.effects import SWITCHES
@@ -138,9 +141,30 @@ def measured_arrays(
     if period is not None:
         arrays['period'] = period
     currents, known = recording.currents[run], np.isfinite(constants)
+    if (motors := spoken_by(model.description)) is not None:
+        return arrays | _of_motors(arrays, currents, motors, constants)
     if known.all():
         return arrays | {'currents': currents, 'force_constants': constants}
     return arrays | {'efforts': currents * np.where(known, constants, 1.0)}
+
+
+def _of_motors(
+    arrays: Mapping[str, Any], currents: Floats, motors: MotorSide, constants: Floats
+) -> dict[str, Any]:
+    """Names and signals of the motors in place of those of the joints."""
+    told = motors.motor_currents(currents, constants)
+    known = np.isfinite(motors.force_constants)
+    found: dict[str, Any] = {
+        'side': MOTOR,
+        'joint_names': np.array(motors.motors),
+        'positions': motors.motor_positions(arrays['positions']),
+        'truth_positions': motors.motor_positions(arrays['truth_positions']),
+        'truth_velocities': motors.motor_rates(arrays['truth_velocities']),
+        'truth_forces': motors.motor_efforts(arrays['truth_forces']),
+    }
+    if known.all():
+        return found | {'currents': told, 'force_constants': motors.force_constants}
+    return found | {'efforts': told * np.where(known, motors.force_constants, 1.0)}
 
 
 def dataset_of(arrays: dict[str, Any]) -> Recording:
@@ -149,6 +173,7 @@ def dataset_of(arrays: dict[str, Any]) -> Recording:
     measured: dict[str, Any] = {
         name: arrays.get(name) for name in ('efforts', 'currents', 'period')
     }
+    measured['side'] = arrays.get('side', JOINT)
     if (constants := arrays.get('force_constants')) is not None:
         measured['force_constants'] = dict(zip(names, constants, strict=True))
     measured['effort_delay'] = arrays['effort_delay']

@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 
 JOINT_TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'floating')
 CONSTRAINT_TYPES = ('fixed', 'spherical', 'revolute', 'universal', 'prismatic')
+JOINT, MOTOR = SIDES = ('joint', 'motor')  # between which transmissions lie
 FRICTION_MODELS = ('coulomb_viscous', 'coulomb', 'viscous', 'asymmetric', 'load', 'none')
 
 
@@ -254,6 +255,7 @@ class Description:
     path: Path | None = None
     warnings: tuple[str, ...] = ()
     transmissions: tuple[Transmission, ...] = ()
+    side: str = JOINT  # whose states and efforts the robot's topics have, or `MOTOR`
 
     def link(self, name: str) -> Link:
         """Return the link of that name."""

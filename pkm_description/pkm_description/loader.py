@@ -20,6 +20,7 @@ from pkm_description.readers.mechanism_proposal import proposal_hint
 from pkm_description.readers.urdf_reader import parse_urdf
 from pkm_description.sidecar_sections import check_sections
 from pkm_description.transmissions.section import (
+    read_side,
     read_transmissions,
     with_motor_constants,
     with_motor_limits,
@@ -150,6 +151,7 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
         warnings=content.warnings,
         platform=content.platform,
         transmissions=gears,
+        side=read_side(extra, gears),
     )
     description = read_drive_terms(description)
     hint = proposal_hint(content, beside)

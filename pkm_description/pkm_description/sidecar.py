@@ -21,7 +21,7 @@ KEYS = (
     *('title', 'home', 'base', 'platform', 'actuated_joints'),
     *('gravity', 'free_joints', 'same_design'),
     *('zero_parameters', 'equal_parameters', 'reduced_models'),
-    *('friction', 'transition_velocity', 'rotor_inertia', 'drives', 'transmissions'),
+    *('friction', 'transition_velocity', 'rotor_inertia', 'drives', 'transmissions', 'side'),
     *('simulation', 'workspace', 'benchmark_circle', 'sources', 'notes'),
 )
 ABOUT = ('title', 'sources', 'notes')  # what any YAML file may have

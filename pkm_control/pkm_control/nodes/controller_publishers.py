@@ -13,6 +13,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64MultiArray
 
 from pkm_control.control_types import StepResult
+from pkm_description import MotorSide
 from pkm_dynamics.nodes.command_stamps import stamp_command
 from pkm_msgs.msg import ControllerState
 
@@ -25,11 +26,13 @@ class ControllerPublishers:
     """Publishes effort commands and what led to them.
 
     Every command carries the stamp of the joint state that it answers in its layout. The
-    commands are in the order of `joints`, the actuated ones.
+    commands are in the order of `joints`, the actuated ones, or torques of their `motors` where the
+    robot speaks of these; the states are of joints.
     """
 
-    def __init__(self, node: Node, joints: Sequence[str]) -> None:
+    def __init__(self, node: Node, joints: Sequence[str], motors: MotorSide | None = None) -> None:
         self._node = node
+        self._motors = motors
         self._zero = array('d', [0.0] * len(joints))
         self._command = Float64MultiArray(data=self._zero)
         self._state = ControllerState(name=list(joints))
@@ -40,7 +43,9 @@ class ControllerPublishers:
 
     def publish(self, result: StepResult, stamp: Time, compute_time: float) -> None:
         """Publish the command first: a robot waits for it, nobody waits for the state."""
-        self._command.data = _doubles(result.command)
+        command, motors = _doubles(result.command), self._motors
+        told = command if motors is None else _doubles(motors.motor_efforts(result.command))
+        self._command.data = told
         stamp_command(self._command, stamp)
         self._commands.publish(self._command)
         state = self._state
@@ -50,7 +55,7 @@ class ControllerPublishers:
             setattr(state, name, getattr(result, name))
         for name in ARRAYS:
             setattr(state, name, _doubles(getattr(result, name)))
-        state.command = self._command.data
+        state.command = command
         state.saturated = result.saturated.tolist()
         state.compute_time = compute_time
         self._states.publish(state)

@@ -14,18 +14,23 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from pkm_control.control_types import ControlFault, ErrorCode
+from pkm_description import MotorSide
 from pkm_dynamics.array_types import Floats
 
 
 class JointStateReader:
     """Finds the actuated joints by name and refuses what is not a valid state.
 
-    The `actuated` joints must be there, in the order of the result; the `known` ones may be.
+    The `actuated` joints must be there, in the order of the result; the `known` ones may be. Of a
+    robot that speaks of its `motors` these stand for the actuated joints in the messages.
     """
 
-    def __init__(self, actuated: Sequence[str], known: Sequence[str] = ()) -> None:
-        self._actuated = list(actuated)
-        self._known = set(actuated) | set(known)
+    def __init__(
+        self, actuated: Sequence[str], known: Sequence[str] = (), motors: MotorSide | None = None
+    ) -> None:
+        self._actuated = list(actuated if motors is None else motors.motors)
+        self._known = set(self._actuated) | set(known)
+        self._motors = motors
         self._names: list[str] | None = None
         self._order: NDArray[np.intp] | None = None
 
@@ -45,7 +50,7 @@ class JointStateReader:
         if not np.isfinite(measured).all():
             joint = self._actuated[int(np.argmin(np.isfinite(measured)))]
             raise _bad(f'{joint}: measured position is not finite')
-        return measured
+        return measured if self._motors is None else self._motors.joint_positions(measured)
 
     def _match(self, names: list[str]) -> NDArray[np.intp]:
         for name in names:

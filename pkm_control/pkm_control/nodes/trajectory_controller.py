@@ -36,6 +36,7 @@ from pkm_control.nodes.model_service import ModelRefused, requested_feedforward
 from pkm_description.errors import DescriptionError, PkmError
 from pkm_description.nodes.node_parameters import declare_parameters
 from pkm_description.nodes.running import FatalError, run_node
+from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.model import require_drives
@@ -155,7 +156,7 @@ class TrajectoryControllerNode(LifecycleNode):
     def _build(self) -> ControlLoop:
         values = self._values
         description = pkm_description.load(values['robot'])
-        model = ClosedChainModel(description)
+        model, motors = ClosedChainModel(description), spoken_by(description)
         require_drives(model, 'trajectory control')
         gains = servo_gains(model, values['bandwidth'], values['damping'], values['gain_scale'])
         nominal = values['feedforward'] == 'nominal'
@@ -164,7 +165,7 @@ class TrajectoryControllerNode(LifecycleNode):
         warm = replace(options, max_interval=math.inf)
         _warm_up(TrajectoryController(model, gains, nominal_feedforward(model), warm))
         controller = TrajectoryController(model, gains, feedforward, options)
-        self._output = ControllerPublishers(self, model.actuated_joints)
+        self._output = ControllerPublishers(self, model.actuated_joints, motors)
         self._source = PolledSubscription(self, JointState, 'joint_states', MEASURED)
         timed = values['update_mode'] == 'timer'
         self.get_logger().info(
@@ -173,7 +174,7 @@ class TrajectoryControllerNode(LifecycleNode):
         )
         return ControlLoop(
             controller,
-            JointStateReader(model.actuated_joints, model.joint_names),
+            JointStateReader(model.actuated_joints, model.joint_names, motors),
             self._source,
             self._output,
             values['rate'] if timed else None,

@@ -19,6 +19,7 @@ from pkm_description.errors import DescriptionError, KinematicsError
 from pkm_description.loader import load
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.running import quick_executor, run_node
+from pkm_description.transmissions.motor_side import spoken_by
 
 try:
     from tf2_msgs.msg import TFMessage
@@ -42,6 +43,7 @@ class StateCompleter(Node):
         super().__init__('state_completer')
         values = declare_parameters(self, PARAMETERS)
         self._description = load(values['robot'])
+        self._motors = spoken_by(self._description)
         self._assembly = Assembly(self._description)
         self._configuration: Configuration | None = None
         self._period = 1.0 / values['rate']
@@ -63,6 +65,8 @@ class StateCompleter(Node):
             return
         self._completed_at = stamp
         positions = dict(zip(message.name, message.position, strict=False))
+        if self._motors is not None:
+            positions = self._motors.named_joints(positions)
         try:
             self._configuration = self._assembly.solve(positions, self._configuration)
         except (KinematicsError, DescriptionError) as error:

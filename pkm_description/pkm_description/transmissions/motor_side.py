@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_description.description import Array, Description, frozen
+from pkm_description.description import MOTOR, Array, Description, frozen
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,20 @@ class MotorSide:
         apart = (self.matrix != 0.0) & ~np.eye(len(self.matrix), dtype=bool)
         return np.asarray(apart.any(axis=0) | apart.any(axis=1))
 
+    def named_joints(self, motor_positions: Mapping[str, float]) -> dict[str, float]:
+        """Positions by joint [m, rad] from those by motor [rad], without what is not known."""
+        values = np.array([motor_positions.get(name, np.nan) for name in self.motors])
+        by_joint = zip(self.joints, self.joint_positions(values).tolist(), strict=True)
+        return {name: value for name, value in by_joint if np.isfinite(value)}
+
+    def motor_currents(self, joint_currents: Array, joint_constants: Array) -> Array:
+        """Currents of the motors [A] of those that joints of these force constants would have.
+
+        A constant that is nan counts as one: its current is a force.
+        """
+        efforts = self.motor_efforts(joint_currents * _or_one(joint_constants))
+        return np.asarray(efforts / _or_one(self.force_constants))
+
     def joint_positions(self, motor_positions: Array) -> Array:
         """Positions of the joints [m, rad] from those of the motors [rad]."""
         return _product(motor_positions, self.matrix) + self.offset
@@ -85,6 +100,15 @@ class MotorSide:
     def motor_efforts(self, joint_efforts: Array) -> Array:
         """Torques of the motors [N m] from forces at the joints [N, N m]."""
         return _product(joint_efforts, self.matrix.T)
+
+
+def spoken_by(description: Description) -> MotorSide | None:
+    """Motors of a robot whose topics are of motors, else None."""
+    return MotorSide.of(description) if description.side == MOTOR else None
+
+
+def _or_one(constants: Array) -> Array:
+    return np.where(np.isfinite(constants), constants, 1.0)
 
 
 def _product(values: Array, matrix: Array) -> Array:

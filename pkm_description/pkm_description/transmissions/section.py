@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from pkm_description.description import Actuator, Array, Joint, Motor, Transmission, frozen
+from pkm_description.description import (
+    JOINT,
+    MOTOR,
+    SIDES,
+    Actuator,
+    Array,
+    Joint,
+    Motor,
+    Transmission,
+    frozen,
+)
 from pkm_description.errors import DescriptionError
 from pkm_description.friction import friction_of
 from pkm_description.readers.urdf_transmissions import Reduction
@@ -55,6 +65,16 @@ def read_transmissions(
             used = {motor.name for each in found for motor in each.motors} | set(names)
             found.append(_of_reduction(reduction, used))
     return tuple(found)
+
+
+def read_side(sidecar: Mapping[str, Any], transmissions: Sequence[Transmission]) -> str:
+    """Side that the robot's topics are of; raises DescriptionError."""
+    side = sidecar.get('side', JOINT)
+    if side not in SIDES:
+        raise DescriptionError(f'side must be {" or ".join(SIDES)}, not {side!r}')
+    if side == MOTOR and not transmissions:
+        raise DescriptionError('side is motor, but there are no transmissions')
+    return str(side)
 
 
 def with_motor_limits(

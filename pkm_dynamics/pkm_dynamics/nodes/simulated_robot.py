@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Sequence
 
+import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
@@ -21,10 +22,13 @@ from pkm_description.errors import SimulationError
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.node_status import publish_status
 from pkm_description.nodes.running import quick_executor, run_node
+from pkm_description.transmissions.motor_side import spoken_by
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.nodes.command_stamps import label_of, stamp_label
 from pkm_dynamics.nodes.plant_publishers import PlantPublishers, set_stamp
-from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
+from pkm_dynamics.simulation import PlantEffects, PlantSample, SimulatedPlant
 from pkm_dynamics.simulation.effects import SWITCHES
+from pkm_dynamics.simulation.plant import of_motors
 
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
@@ -78,14 +82,17 @@ class SimulatedRobot(Node):
         self._period = step / values['realtime_factor']
         self._timeout = float(values['command_timeout'])
         self._rejected = self._missed = self._stale = 0
-        self._command: list[float] | None = None
+        self._command: Floats | None = None
         self._commanded_at = self._published_at = time.monotonic()
         self._repeat = REPEAT
         self._braked = True
         self._failure: Exception | None = None
 
         joints = self._plant.actuated_joints
-        self._output = PlantPublishers(self, joints, values['ground_truth'], values['clock'])
+        self._motors = spoken_by(description)
+        self._constants = np.array([each.force_constant for each in description.actuators])
+        names = joints if self._motors is None else list(self._motors.motors)
+        self._output = PlantPublishers(self, names, values['ground_truth'], values['clock'])
         self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
         self.create_service(Trigger, '~/reset', self._on_reset)
         self.create_service(SetBool, '~/unmodelled_effects', self._on_unmodelled_effects)
@@ -121,32 +128,38 @@ class SimulatedRobot(Node):
             self._stale += 1
             return
         try:
-            self._plant.check_command(message.data)
+            command = self._plant.check_command(message.data)
         except SimulationError as error:
             self._rejected += 1
             self.get_logger().error(f'command rejected: {error}', throttle_duration_sec=1.0)
             return
+        if self._motors is not None:
+            command = self._motors.joint_efforts(command)
         if self._lockstep:
             self._repeat = REPEAT if label else UNSTAMPED_REPEAT
-            self._step(message.data)
+            self._step(command)
             return
         with self._lock:
-            self._command = message.data
+            self._command = command
             self._commanded_at = time.monotonic()
 
     # -- stepping -----------------------------------------------------------------
 
     def _publish(self) -> None:
-        sample = self._plant.sample
-        self._output.publish(sample)
+        self._output.publish(self._shown())
         self._published_at = time.monotonic()
         self._expected = stamp_label(self._output.state_stamp)
+
+    def _shown(self) -> PlantSample:
+        """Return the latest sample, of the motors where the robot speaks of them."""
+        sample = self._plant.sample
+        return sample if self._motors is None else of_motors(sample, self._motors, self._constants)
 
     def _repeat_state(self) -> None:
         """Publish the state again if nothing answered it: a controller may have come since."""
         waited = time.monotonic() - self._published_at
         if self._failure is None and waited >= self._repeat:
-            self._output.publish_state(self._plant.sample)
+            self._output.publish_state(self._shown())
             self._published_at = time.monotonic()
 
     def _run_freely(self) -> None:
@@ -184,7 +197,7 @@ class SimulatedRobot(Node):
             self.get_logger().info('brakes off')
         self._step(command)
 
-    def _step(self, command: Sequence[float]) -> None:
+    def _step(self, command: Floats) -> None:
         """Step and publish; a simulation that diverged shows nothing until it is reset."""
         if self._failure is not None:
             return

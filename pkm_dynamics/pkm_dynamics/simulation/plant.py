@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_description import Description, DriveTerms
+from pkm_description import Description, DriveTerms, MotorSide
 from pkm_description.errors import ExportError, SimulationError
 from pkm_description.exporters import build_mjcf
 from pkm_description.exporters.motors import is_one_branch, motors_of
@@ -45,6 +45,18 @@ class PlantSample:
     truth_positions: Floats
     truth_velocities: Floats
     truth_forces: Floats
+
+
+def of_motors(sample: PlantSample, motors: MotorSide, constants: Floats) -> PlantSample:
+    """Return a sample as the motors see it; `constants` (n_a,) are the joints' [N/A, N m/A]."""
+    return replace(
+        sample,
+        positions=motors.motor_positions(sample.positions),
+        currents=motors.motor_currents(sample.currents, constants),
+        truth_positions=motors.motor_positions(sample.truth_positions),
+        truth_velocities=motors.motor_rates(sample.truth_velocities),
+        truth_forces=motors.motor_efforts(sample.truth_forces),
+    )
 
 
 class SimulatedPlant:

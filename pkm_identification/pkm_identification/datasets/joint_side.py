@@ -14,9 +14,6 @@ from pkm_identification.datasets.stored_array import in_parts, stored
 from pkm_identification.datasets.truth import Truth
 from pkm_identification.quality.report import Defect
 
-MOTOR, JOINT = 'motor', 'joint'
-SIDES = (JOINT, MOTOR)
-
 
 @dataclass(frozen=True)
 class JointSide:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pkm_description.description import JOINT, MOTOR
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.bags.bag_recording import load_bag
-from pkm_identification.datasets.joint_side import JOINT, MOTOR
 from pkm_identification.datasets.portion import portion_of
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.tables.column_mapping import SUFFIX, ForeignFormError, find_mapping

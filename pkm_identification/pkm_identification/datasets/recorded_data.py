@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description import MotorSide, Payload
+from pkm_description.description import JOINT, MOTOR, SIDES
 from pkm_description.errors import DatasetError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.effort_filter import EffortFilter
-from pkm_identification.datasets.joint_side import JOINT, MOTOR, SIDES, JointSide
+from pkm_identification.datasets.joint_side import JointSide
 from pkm_identification.datasets.source import Block, Source, joined
 from pkm_identification.datasets.truth import Truth
 from pkm_identification.datasets.units import (

@@ -9,10 +9,10 @@ import numpy as np
 import yaml
 
 from pkm_description import Payload, payload_of
+from pkm_description.description import JOINT, SIDES
 from pkm_description.errors import DatasetError, DescriptionError
 from pkm_description.sidecar import PLAIN_LOADER
 from pkm_identification.datasets.effort_filter import EffortFilter
-from pkm_identification.datasets.joint_side import JOINT, SIDES
 
 
 def recorded_payload(content: Any, source: str) -> Payload | None:

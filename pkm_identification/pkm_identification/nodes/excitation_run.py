@@ -17,6 +17,7 @@ from sensor_msgs.msg import JointState
 from pkm_description import Payload
 from pkm_description.errors import DatasetError
 from pkm_description.nodes.background import Background
+from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.nodes.trajectory_messages import from_message
 from pkm_dynamics.trajectories import Trajectory
@@ -248,6 +249,8 @@ class ExcitationRun:
         if data := self.recorder.latest('joint_states'):
             message = deserialize_message(data, JointState)
             found = dict(zip(message.name, message.position, strict=False))
+            if (motors := spoken_by(self.model.description)) is not None:
+                found = motors.named_joints(found)
         values = np.array([found.get(name, np.nan) for name in self.model.actuated_joints])
         return values if np.all(np.isfinite(values)) else None
 

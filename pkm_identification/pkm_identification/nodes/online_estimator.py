@@ -17,6 +17,7 @@ from pkm_description.errors import PkmError
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.node_status import publish_diagnostics
 from pkm_description.nodes.running import run_node
+from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.estimators.filters.online import OnlineIdentification
 from pkm_identification.estimators.filters.recursive_estimator import RecursiveEstimator
@@ -68,12 +69,17 @@ class OnlineEstimator(Node):
         )
         rates = (values[name] for name in ('rate', 'cutoff', 'update_rate', 'least_speed'))
         self._online = OnlineIdentification(self._estimator, *rates)
-        self._joints = list(self._model.actuated_joints)
+        self._names = joints = list(self._model.actuated_joints)
         self._constants = np.asarray(self._model.force_constants)
         if prior is not None and prior.force_constants is not None:
             found = prior.force_constants.by_joint
-            given = zip(self._joints, self._constants.tolist(), strict=True)
+            given = zip(joints, self._constants.tolist(), strict=True)
             self._constants = np.array([found.get(name, value) for name, value in given])
+        self._motors = motors = spoken_by(self._model.description)
+        if motors is not None:
+            self._names = list(motors.motors)
+            own = self._constants * np.abs(np.diag(motors.matrix))
+            self._constants = np.where(motors.coupled, motors.force_constants, own)
         self._changed = False
         self._skipped = 0
         self._stamp = JointState().header.stamp
@@ -88,6 +94,8 @@ class OnlineEstimator(Node):
 
     def _on_state(self, message: JointState) -> None:
         positions = self._by_joint(message.name, message.position)
+        if positions is not None and self._motors is not None:
+            positions = self._motors.joint_positions(positions)
         if positions is not None:
             self._stamp = message.header.stamp
             self._take(self._online.add_positions, message.header.stamp, positions)
@@ -96,6 +104,8 @@ class OnlineEstimator(Node):
         currents = self._by_joint(message.name, message.current)
         if currents is not None:
             forces = currents * self._constants
+            if self._motors is not None:
+                forces = self._motors.joint_efforts(forces)
             self._take(self._online.add_forces, message.header.stamp, forces)
 
     def _take(self, add: Callable[..., bool], stamp: Any, values: np.ndarray) -> None:
@@ -105,13 +115,13 @@ class OnlineEstimator(Node):
             self._skip(str(error))
 
     def _by_joint(self, names: Sequence[str], values: Sequence[float]) -> np.ndarray | None:
-        """Values of the actuated joints in the model's order; None where one is missing."""
+        """Values of the actuated joints, or their motors, in order; None where one is missing."""
         given = dict(zip(names, values, strict=False))
-        missing = [name for name in self._joints if not np.isfinite(given.get(name, np.nan))]
+        missing = [name for name in self._names if not np.isfinite(given.get(name, np.nan))]
         if missing:
             self._skip(f"no finite value of joint '{missing[0]}'")
             return None
-        return np.array([given[name] for name in self._joints])
+        return np.array([given[name] for name in self._names])
 
     def _skip(self, reason: str) -> None:
         self._skipped += 1

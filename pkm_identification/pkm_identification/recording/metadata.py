@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from pkm_description import Payload
+from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics import ClosedChainModel
 
 PREFIX = 'pkm'  # of the names of the project's packages
@@ -35,7 +36,10 @@ def recording_metadata(
     the measurement that messages do not carry, `payload` is a body that is fixed to the platform.
     """
     description = model.description
+    motors = spoken_by(description)
     constants = dict(zip(model.actuated_joints, model.force_constants, strict=True))
+    if motors is not None:
+        constants = dict(zip(motors.motors, motors.force_constants, strict=True))
     return {
         'format': FORMAT,
         'version': VERSION,
@@ -43,6 +47,7 @@ def recording_metadata(
         'robot': description.name,
         'description_digest': description.digest,
         'actuated_joints': list(model.actuated_joints),
+        'side': description.side,
         'force_constants': {k: float(v) for k, v in constants.items() if math.isfinite(v)},
         'trajectory': trajectory.to_dict(),
         'period': None if trajectory.period is None else float(trajectory.period),

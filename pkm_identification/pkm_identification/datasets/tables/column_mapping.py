@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pkm_description.description import JOINT, SIDES
 from pkm_description.errors import DatasetError, DescriptionError, listed
 from pkm_description.sidecar import known_keys, number, read_mapping
 from pkm_description.xml_elements import suggestion
-from pkm_identification.datasets.joint_side import JOINT, SIDES
 
 Name = str | int  # of a column or an array; a number counts columns from 0
 
