@@ -182,6 +182,7 @@ MOTORS = """  wrist:
     [
         ('{rotor_inertia: -1}', 'm.rotor_inertia must be positive, not -1'),
         ('{friction: {coulomb: -1}}', "friction of 'motor m' must not be negative"),
+        ('{friction: {load: 0.1}}', 'm.friction cannot grow with a load'),
         ('{friction: {stribeck: 1}}', "friction of 'motor m' has the unknown key 'stribeck'"),
     ],
 )
