@@ -19,6 +19,8 @@ GOOD, USABLE = (
 LARGE_RATIO = 4.0  # of the residuals' variance to that of the noise: twice as large
 MUCH_BIAS = 0.3  # of the error, that noise of the motion makes of it
 MANY_BAD = 0.5  # share of the samples: fewer that are left out hardly limit a model
+DOUBT = 4.0  # standard deviations
+DRIVEN = 0.1  # of the force: sensors behind the friction may show some of either sign
 FEW_PROPER = 0.5  # share of the parameters that are undetermined
 
 
@@ -37,6 +39,7 @@ class Limit(str, Enum):
     NOISE_OF_FORCES = 'noise of the measured forces'
     NOISE_OF_MOTION = 'noise of the measured motion'
     EXCITATION = 'a motion that does not show all parameters'
+    SIGNS = 'a wrong sign in the data'
     DATA = 'bad samples'
     UNKNOWN = 'nothing that the data show'
 
@@ -144,6 +147,10 @@ def _limit(
     if len(lost) > FEW_PROPER * len(result.names):
         reason = f'{len(lost)} of {len(result.names)} parameters are not determined'
         return Limit.EXCITATION, (reason,), ('excite all axes together (pkm excite design)',)
+    driven = driven_by_friction(result)
+    if driven:
+        reason = f'friction would drive {", ".join(driven)}'
+        return Limit.SIGNS, (reason,), ('check the signs of forces and positions there',)
     if bias > MUCH_BIAS * error:
         reason = f'it makes {percent(bias)} of the force wrong'
         return Limit.NOISE_OF_MOTION, (reason,), ('estimate with iv or tls, or repeat a period',)
@@ -161,6 +168,26 @@ def _limit(
         reason = f'the residuals of {", ".join(coloured)} are no noise'
         return Limit.MISSING_EFFECT, (reason,), _for_missing(diagnostics)
     return Limit.UNKNOWN, ('the noise is unknown: no period repeats',), ()
+
+
+def driven_by_friction(result: IdentificationResult) -> list[str]:
+    """Joints whose Coulomb and viscous friction at their RMS speed pushes along the motion.
+
+    Beyond doubt, and by a share of the force: one of force and motion has a wrong sign.
+    """
+    errors = result.diagnostics.force_errors
+    if errors is None:
+        return []
+    deviations = dict(zip(result.names, result.standard_deviation, strict=True))
+    values = dict(zip(result.names, result.values, strict=True))
+    found = []
+    for joint, speed, force in zip(result.joint_names, errors.velocity, errors.force, strict=True):
+        shares = {f'{joint}.coulomb': 1.0, f'{joint}.viscous': float(speed)}
+        friction = sum(by * values.get(name, 0.0) for name, by in shares.items())
+        doubt = DOUBT * sum(by * deviations.get(name, 0.0) for name, by in shares.items())
+        if friction < -max(doubt, DRIVEN * float(force)):
+            found.append(joint)
+    return found
 
 
 def _variance_ratio(diagnostics: Diagnostics) -> float | None:

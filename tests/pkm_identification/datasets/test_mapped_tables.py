@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
+from scipy.io import savemat
 
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets import load
@@ -269,3 +271,15 @@ def test_a_proposal_for_exported_bags(tmp_path):
     path = write(tmp_path / 'run.csv', header, (seconds, np.round(TIME * 1e9), Q, F))
     (tmp_path / 'run.columns.yaml').write_text(proposed_mapping(path))
     assert_read(load(path))
+
+
+def test_a_proposal_for_arrays_takes_what_was_measured_and_its_own_time(tmp_path):
+    path = tmp_path / 'run.mat'
+    arrays = {name: np.ones((3, 40)) for name in ('tau_model', 'act_pos_deg', 'act_torque')}
+    savemat(path, {'para': {'k_t': np.ones(3)}, 'rec': {'time_s': 0.004 * np.arange(40), **arrays}})
+    assert yaml.safe_load(proposed_mapping(path)) == {
+        'time': 'rec.time_s',
+        'joints': ['joint1', 'joint2', 'joint3'],
+        'position': {'column': 'rec.act_pos_deg', 'unit': 'deg'},
+        'effort': 'rec.act_torque',
+    }

@@ -57,6 +57,14 @@ def test_noise_of_the_motion_is_named(record, slider_model):
     assert verdict_of(result).limit is Limit.NOISE_OF_MOTION
 
 
+def test_forces_of_the_wrong_sign_are_named_by_their_friction(record, slider_model):
+    data = record(periods=8, force_noise=1.0)
+    assert verdict_of(identify(data, slider_model)).limit is not Limit.SIGNS
+    found = verdict_of(identify(with_forces(data, data.efforts * [-1, 1]), slider_model))
+    assert found.limit is Limit.SIGNS
+    assert found.reasons == ('friction would drive left',)
+
+
 def test_a_fixed_value_that_the_data_contradict_is_named(record, slider_model):
     data = record(periods=8)
     fixed = {'a.m': 1.0, 'left.coulomb': (4.0, 0.5)}

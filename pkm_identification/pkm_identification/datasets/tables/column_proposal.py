@@ -25,6 +25,8 @@ WORDS = {
 SIGNAL_OF = {word: signal for signal, words in WORDS.items() for word in words}
 TIME = ('time', 't', 'stamp', 'timestamp', 'timestamps')
 WANTED = ('target', 'desired', 'des', 'command', 'commanded', 'cmd', 'reference', 'ref', 'setpoint')
+MEASURED = ('measured', 'meas', 'msr', 'actual', 'act', 'feedback', 'fbk', 'read', 'raw')
+DEGREES = {'position': 'deg', 'velocity': 'deg/s'}
 SLOWEST = 0.1  # [s] between samples: with it the unit of a time follows from its steps
 TOKEN = re.compile(r'[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+')
 
@@ -76,14 +78,18 @@ def _content(table: Table, joints: Sequence[str]) -> dict[str, Any]:
     if not found:
         return {}
     names = _joint_names(list(found), joints)
-    by_joint = {name: columns for name, columns in zip(names, found.values(), strict=True)}
-    return {**_time(table), 'joints': by_joint}
+    entries = [
+        {signal: _entry(signal, name) for signal, name in each.items()} for each in found.values()
+    ]
+    first = next(iter(found.values()))['position']
+    samples = max(shapes[first], default=0)  # the columns of a text have no shape
+    return {**_time(table, samples), 'joints': dict(zip(names, entries, strict=True))}
 
 
 def _signals(shapes: Mapping[str, tuple[int, ...]]) -> Iterable[_Found]:
     """Columns that are called like a signal of one joint."""
     for name, shape in shapes.items():
-        tokens = [token.lower() for token in TOKEN.findall(name)]
+        tokens = _tokens(name)
         places = [k for k, token in enumerate(tokens) if token in SIGNAL_OF]
         if not places or (len(shape) == 2 and min(shape) > 1):
             continue
@@ -123,8 +129,8 @@ def _of_arrays(
 ) -> dict[str, Any]:
     """Propose arrays with a column a joint."""
     found: dict[str, str] = {}
-    for name in shapes:
-        tokens = [token.lower() for token in TOKEN.findall(name)]
+    for name in sorted(shapes, key=lambda each: not set(_tokens(each)) & set(MEASURED)):
+        tokens = _tokens(name)
         signal = next((SIGNAL_OF[token] for token in reversed(tokens) if token in SIGNAL_OF), None)
         if signal is not None and not set(tokens) & set(WANTED):
             found.setdefault(signal, name)
@@ -132,7 +138,20 @@ def _of_arrays(
         return {}
     count = min(shapes[found['position']])
     keys = [(str(number),) for number in range(1, count + 1)]
-    return {**_time(table), 'joints': _joint_names(keys, joints), **found}
+    entries = {signal: _entry(signal, name) for signal, name in found.items()}
+    time = _time(table, max(shapes[found['position']]))
+    return {**time, 'joints': _joint_names(keys, joints), **entries}
+
+
+def _entry(signal: str, name: str) -> str | dict[str, str]:
+    """Column of a signal, with its unit where its name says degrees."""
+    if signal not in DEGREES or not {'deg', 'degs', 'degree', 'degrees'} & set(_tokens(name)):
+        return name
+    return {'column': name, 'unit': DEGREES[signal]}
+
+
+def _tokens(name: str) -> list[str]:
+    return [token.lower() for token in TOKEN.findall(name)]
 
 
 def _joint_names(keys: Sequence[tuple[str, ...]], joints: Sequence[str]) -> list[str]:
@@ -164,10 +183,10 @@ def _without_common(keys: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return [tuple(key) for key in left]
 
 
-def _time(table: Table) -> dict[str, Any]:
+def _time(table: Table, samples: int) -> dict[str, Any]:
     """Time column with its unit, by the name and the usual steps; else a rate to be written."""
-    names = list(table.shapes)
-    tokens = {name: [token.lower() for token in TOKEN.findall(name)] for name in names}
+    names = [name for name, shape in table.shapes.items() if max(shape, default=0) == samples]
+    tokens = {name: _tokens(name) for name in names}
     seconds = [name for name in names if tokens[name][-1:] in (['sec'], ['secs'])]
     parts = [name for name in names if tokens[name][-1:] in (['nanosec'], ['nsec'], ['nsecs'])]
     if seconds and parts:
