@@ -1,7 +1,7 @@
 """Sentences about data and fit."""
 
 from argparse import Namespace
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,6 +24,7 @@ from pkm_identification import identify
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import EllipsoidDiagnostics
 from pkm_identification.result.diagnostics import Diagnostics
+from pkm_identification.result.drive_terms import Term, TriedTerm
 
 
 @pytest.fixture(scope='module')
@@ -94,6 +95,23 @@ def test_what_the_residuals_ask_for_is_said_once(model, recorded, capsys):
     assert text.count(sentence) == 1 and 'its held-out error goes' in text
     assert 'coloured residuals' not in text  # the first line says it
     assert sentence in friction_terms(result)  # where no verdict does
+
+
+def test_terms_that_were_taken_are_told_together(model, recorded):
+    result = identify(recorded, model, 'wls', period=1.0)
+    row = TriedTerm(1, Term.OFFSET, ('a',), True, 0.2, 0.1, 0.3, 0.01, 50.0, 1e-9)
+    rows = (
+        row,
+        replace(row, joints=('b',), is_ambiguous=True),
+        replace(row, joints=('c',), is_ambiguous=True),
+        replace(row, joints=('d',), is_taken=False),
+    )
+    terms = replace(result.diagnostics.drive_terms, tried_terms=rows, asked_for=None)
+    result = replace(result, diagnostics=replace(result.diagnostics, drive_terms=terms))
+    assert friction_terms(result) == (
+        'offset of a; offset of b, c (or Coulomb friction by direction: these data do not tell '
+        'them apart)'
+    )
 
 
 def test_friction_by_direction_is_told_with_both_values(model, recorded):

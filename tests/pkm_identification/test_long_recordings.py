@@ -462,3 +462,24 @@ def test_a_pause_ends_a_recording_and_begins_another(wandering, slider_model, pa
         assert np.abs(off).max() < 4
         # each known from 20 blocks, to 16 %: half of them are not below this by chance
         assert np.median(found.standard_deviation / expected.standard_deviation) > 0.6
+
+
+def test_what_blocks_do_not_get_is_said(wandering):
+    """Host stamps, repeats and velocities: repaired and used in memory, named in blocks."""
+    data = wandering(np.arange(6000) * 4e-3)
+    even = np.asarray(data.time)
+    jitter = 0.4e-3 * np.random.default_rng(4).normal(size=len(even))
+    data = Recording.from_arrays(
+        np.maximum.accumulate(even + jitter) + 1e-9 * np.arange(len(even)),
+        data.joint_names,
+        np.asarray(data.positions),
+        np.asarray(data.efforts),
+        velocities=np.gradient(np.asarray(data.positions), even, axis=0),
+    )
+    options = SignalOptions(method='filter', cutoff=10.0)
+    (said,) = process(in_blocks(data), options).warnings
+    assert 'clock is not repaired' in said and 'jitter of the stamps' in said
+    assert 'measured velocities are not used' in said and '--from' in said
+    assert not any('too many for memory' in each for each in process(data, options).warnings)
+    plain = replace(options, clock='stamps', velocities='positions')
+    assert process(in_blocks(data), plain).warnings == ()

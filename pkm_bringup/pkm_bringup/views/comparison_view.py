@@ -55,8 +55,8 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         if row['failure']:
             failures.setdefault(row['failure'], []).append(row['name'])
-    for failure, names in failures.items():
-        sys.stdout.write(f'\n{", ".join(names)}: {failure}\n')
+    lines = [f'{", ".join(names)}: {failure}\n' for failure, names in failures.items()]
+    sys.stdout.write(''.join(['\n' * bool(lines), *lines]))
 
 
 def print_best(candidates: Sequence[Candidate]) -> None:

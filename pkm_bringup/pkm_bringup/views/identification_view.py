@@ -112,7 +112,10 @@ def friction_terms(result: IdentificationResult, is_asked_named: bool = False) -
     The sentence on what they ask for is left out where it `is_asked_named` before.
     """
     taken = [each for each in result.diagnostics.drive_terms.tried_terms if each.is_taken]
-    text = '; '.join(f'{each.term} of {", ".join(each.joints)}{_details(each)}' for each in taken)
+    alike: dict[tuple[str, str], list[str]] = {}  # joints by term and what is said of it
+    for each in taken:
+        alike.setdefault((str(each.term), _details(each)), []).extend(each.joints)
+    text = '; '.join(f'{term} of {", ".join(own)}{said}' for (term, said), own in alike.items())
     asked = asked_for(result, is_asked_named)
     lopsided = '; '.join(lopsided_friction(result))
     refused = result.diagnostics.drive_terms.refused

@@ -95,15 +95,16 @@ def drive_term_diagnostics(
     prepared: Prepared, solution: Solution, chosen: DriveModel
 ) -> DriveTermDiagnostics:
     """Return what was tried, and what the residuals of a solution still ask for."""
+    samples = sum(len(run.signals) for run in solution.problem.runs)
+    if samples > MOST_ASKED or any(run.is_long for run in solution.problem.runs):
+        said = f'no missing term was looked for in so many samples ({samples}): give a part of them'
+        return DriveTermDiagnostics(None, chosen.tried, chosen.refused or said)
     return DriveTermDiagnostics(_asked_for(prepared, solution), chosen.tried, chosen.refused)
 
 
 def _asked_for(prepared: Prepared, solution: Solution) -> TriedTerm | None:
     problem: Problem = solution.problem
-    samples = sum(len(run.signals) for run in problem.runs)
-    if not prepared.request.is_plain or samples > MOST_ASKED:
-        return None
-    if any(run.is_long for run in problem.runs):
+    if not prepared.request.is_plain:
         return None
     friction = solution.drive_friction
     laws: Sequence[str] = ()

@@ -21,13 +21,14 @@ from pkm_identification.estimators.estimator_options import estimators, require_
 from pkm_identification.estimators.registry import SIGNAL_OPTIONS
 from pkm_identification.identification import identify
 from pkm_identification.model_selection.identifiability import Identifiability, identifiability
-from pkm_identification.options import THRESHOLD, check_options, options_of
+from pkm_identification.options import AUTO, FRICTION, THRESHOLD, check_options, options_of
 from pkm_identification.regression.preparation import Phase, Progress, Recordings, several
 from pkm_identification.result.diagnostics import Diagnostics
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.validation.validate import Validation, validate
 
 OF_LAWS, USUAL_LAW = 'nonlinear_friction', 'stribeck'  # its default law
+WITH_AUTO = ('wls', 'feasible')  # the plain estimator, and that of real bodies
 HELD_OUT = 0.2  # of a recording
 HARDLY = 0.01  # share of an error, or of a period, that makes no difference
 LARGEST_CONDITION = 1e16  # a larger condition number is rounding
@@ -129,6 +130,8 @@ def compare_estimators(
     ]
     if names is None and 'law' not in options:
         jobs += [_with_law(jobs, law) for law in LAWS if law not in (LINEAR, USUAL_LAW)]
+    if names is None and FRICTION.name not in options:
+        jobs += [_with_auto(each) for each in jobs if each.name in WITH_AUTO]
     return _run(jobs, several(dataset), several(validation), model, threshold, progress)
 
 
@@ -136,6 +139,12 @@ def _with_law(jobs: Sequence[_Job], law: str) -> _Job:
     """Return the job of the estimator of friction laws with another law."""
     job = next(each for each in jobs if each.estimator == OF_LAWS)
     return job._replace(name=f'{OF_LAWS} law={law}', options={**job.options, 'law': law})
+
+
+def _with_auto(job: _Job) -> _Job:
+    """Return a job with the terms of the drives that the data ask for."""
+    name = f'{job.name} {FRICTION.name}={AUTO}'
+    return job._replace(name=name, options={**job.options, FRICTION.name: AUTO})
 
 
 def divided(recordings: Sequence[Recording]) -> tuple[list[Recording], list[Recording]]:

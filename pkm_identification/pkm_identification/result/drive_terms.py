@@ -88,4 +88,4 @@ class DriveTermDiagnostics:
     asked_for: TriedTerm | None = None
     # of `friction='auto'`, step by step; those not taken are the best of their step
     tried_terms: tuple[TriedTerm, ...] = ()
-    refused: str = ''  # why `friction='auto'` offered no friction laws
+    refused: str = ''  # why no friction laws, or no terms at all, were looked for

@@ -41,7 +41,7 @@ class Limit(str, Enum):
     EXCITATION = 'a motion that does not show all parameters'
     SIGNS = 'a wrong sign in the data'
     DATA = 'bad samples'
-    UNKNOWN = 'nothing that the data show'
+    UNKNOWN = 'unknown causes'
 
 
 class Named(str, Enum):
@@ -165,9 +165,11 @@ def _limit(
         return Limit.NOISE_OF_FORCES, (), ('more periods make the model better',)
     coloured = diagnostics.residual_findings.coloured
     if coloured:
-        reason = f'the residuals of {", ".join(coloured)} are no noise'
+        is_all = set(coloured) == set(result.joint_names)
+        named = 'all joints' if is_all else ', '.join(coloured)
+        reason = f'the residuals of {named} are no noise'
         return Limit.MISSING_EFFECT, (reason,), _for_missing(diagnostics)
-    return Limit.UNKNOWN, ('the noise is unknown: no period repeats',), ()
+    return Limit.UNKNOWN, ('the residuals look like noise, which no period measures',), ()
 
 
 def driven_by_friction(result: IdentificationResult) -> list[str]:
@@ -211,9 +213,11 @@ def _for_missing(diagnostics: Diagnostics) -> tuple[str, ...]:
     """Return what to do about an effect that the model lacks."""
     found = diagnostics.drive_terms
     if found.asked_for is not None:
-        return (f'{found.asked_for.sentence()}: take it with friction=auto',)
+        return (f'{found.asked_for.sentence()}, which friction=auto takes',)
     if found.tried_terms:
-        return ('no term of the drives helps: look for elasticity, contacts or a wrong geometry',)
+        further = 'further ' if any(each.is_taken for each in found.tried_terms) else ''
+        where = 'look for elasticity, contacts or a wrong geometry'
+        return (f'no {further}term of the drives helps: {where}',)
     return ('no single term of the drives explains them',)
 
 

@@ -8,7 +8,9 @@ from functools import cached_property
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.effort_filter import EffortFilter
+from pkm_identification.quality.clock import recovered_clock
 from pkm_identification.quality.examine import FEWEST_SAMPLES, examined
+from pkm_identification.quality.report import WORDS
 from pkm_identification.signals.averaging import Averaged, average
 from pkm_identification.signals.filtered import filtered_signals
 from pkm_identification.signals.period_search import find_period, refined_period
@@ -37,8 +39,29 @@ class Examined:
     def signals(self, options: SignalOptions) -> Signals:
         """Find motion and forces."""
         if self.period is None:
-            return filtered_signals(self.recording, options)
-        return periodic_signals(self.recording, options, self.source, self.averaged)
+            found = filtered_signals(self.recording, options)
+        else:
+            found = periodic_signals(self.recording, options, self.source, self.averaged)
+        return replace(found, warnings=(*found.warnings, *self._not_done(options)))
+
+    def _not_done(self, options: SignalOptions) -> list[str]:
+        """Say what a recording that is read in blocks would have got in memory."""
+        if not self.recording.is_long:
+            return []
+        head = self.recording.source.head
+        clock = recovered_clock(head) if options.clock == 'auto' else None
+        missing = []
+        if clock is not None:
+            kinds = ', '.join(dict.fromkeys(WORDS[each.kind] for each in clock.defects))
+            missing.append(f'its clock is not repaired, though its beginning shows {kinds}')
+        if self.period is None and options.velocities == 'auto' and head.velocities is not None:
+            missing.append('its measured velocities are not used')
+        if not missing:
+            return []
+        return [
+            f'{self.recording.name}: {len(self.recording)} samples are too many for memory: '
+            f'{"; ".join(missing)}. A part of it has that (--from, --to)'
+        ]
 
 
 def process(recording: Recording, options: SignalOptions | None = None) -> Signals:

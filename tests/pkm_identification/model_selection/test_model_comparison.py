@@ -100,3 +100,4 @@ def test_the_best_predicts_best_and_is_physical_where_that_makes_no_difference()
 def test_all_friction_laws_are_rows(record, slider_model):
     names = [each.name for each in compare_estimators(record(periods=1)[:400], slider_model)]
     assert 'nonlinear_friction law=power' in names and 'nonlinear_friction law=atan' in names
+    assert 'wls friction=auto' in names and 'feasible friction=auto' in names
