@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from every_model import model_of
@@ -12,6 +14,7 @@ from pkm_description import EstimationError, load
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify, load_result
 from pkm_identification.datasets import Recording
+from pkm_identification.regression.load_iteration import with_own_loads
 
 PERIOD, PERIODS, RATE = 4.0, 3, 100.0  # [s, 1, Hz]
 NOISE = 0.01  # of the forces' deviation
@@ -127,3 +130,22 @@ def test_a_joint_that_is_not_there_is_named():
     model = ClosedChainModel(load('five_bar'))
     with pytest.raises(Exception, match="load_friction names 'nothing'"):
         identify(recording_of(model, 1, 0.1), model, load_friction='nothing')
+
+
+def test_an_estimate_that_does_not_settle_is_an_error():
+    """It jumps between two values, whatever the loads are."""
+    model = ClosedChainModel(slider_crank((0.01, 0.0, 0.0)))
+    base = model.base_parameters(shared=True, reduced=True)
+    run = SimpleNamespace(compact=SimpleNamespace(regressor=np.ones((5, 1, base.rank))))
+    problem = SimpleNamespace(base=base, free=np.arange(base.rank), runs=(run,))
+    jumps = iter(range(1000))
+
+    def solve(loaded):
+        assert loaded is not model
+        values = base.values() * (1.0 + 0.1 * (next(jumps) % 2))
+        return SimpleNamespace(
+            values=values, covariance=np.zeros((base.rank,) * 2), problem=problem
+        )
+
+    with pytest.raises(EstimationError, match='does not settle with the loads of the joints in 30'):
+        with_own_loads(model, solve(None), solve)
