@@ -223,7 +223,8 @@ def test_sdf_has_single_rotors_and_names_the_others(plain):
     added = 1.0 + robot.actuators[0].rotor_inertia
     assert float(driven.text) == pytest.approx(own + added)
     lost = [loss for loss in exported.losses if loss.startswith('motor')]
-    assert "motor 'roll': rotor inertia 1e-05 and friction 0.02, 0 of it is no part of SDF" in lost
+    losses = 'rotor inertia 1e-05 and Coulomb friction 0.02 are no part of SDF'
+    assert f"motor 'roll': {losses}" in lost
     assert not any('turn' in loss for loss in lost)
 
 
@@ -233,7 +234,7 @@ def test_a_tree_has_ratios_as_elements_that_are_read_back(plain):
     assert (found.name, found.joints, found.motors[0].name) == ('base', ('joint1',), 'turn')
     np.testing.assert_allclose(found.matrix, -0.01)
     assert "transmission 'wrist' couples joint5, joint6: it is left out" in exported.losses
-    assert "motor 'turn': rotor inertia is no part of URDF" in exported.losses
+    assert "motor 'turn': rotor inertia 0.0001 is no part of URDF" in exported.losses
 
 
 def test_the_closed_urdf_is_the_same_robot(plain):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from lxml import etree
 
@@ -81,15 +81,22 @@ def sdf_losses(description: Description) -> list[str]:
     """Say what of motors is no part of SDF: friction, and rotors that several joints turn."""
     losses = []
     for motor, factors in motors_of(description):
-        lost = []
-        if motor.rotor_inertia and len(factors) > 1:
-            lost.append(f'rotor inertia {motor.rotor_inertia:g}')
         coulomb, viscous = symmetric(motor.friction)
-        if coulomb or viscous:
-            lost.append(f'friction {coulomb:g}, {viscous:g}')
-        if lost:
-            losses.append(f"motor '{motor.name}': {' and '.join(lost)} of it is no part of SDF")
+        rotor = motor.rotor_inertia if len(factors) > 1 else None
+        lost = {'rotor inertia': rotor, 'Coulomb friction': coulomb, 'viscous friction': viscous}
+        losses += _motor_loss(motor, lost, 'SDF')
     return losses
+
+
+def _motor_loss(motor: Motor, lost: Mapping[str, float | None], form: str) -> list[str]:
+    """One line on what is lost of a motor; none where nothing is."""
+    texts = [f'{name} {value:g}' for name, value in lost.items() if value]
+    if not texts:
+        return []
+    return [
+        f"motor '{motor.name}': {' and '.join(texts)} {'are' if texts[1:] else 'is'} no part of "
+        f'{form}'
+    ]
 
 
 def add_transmissions(robot: etree._Element, description: Description) -> list[str]:
@@ -104,17 +111,17 @@ def add_transmissions(robot: etree._Element, description: Description) -> list[s
         for place, (joint, motor) in enumerate(zip(each.joints, each.motors, strict=True)):
             if joint not in known and not each.coupled[place]:
                 _add_transmission(robot, each, place)
-            lost = [
-                text
-                for text, value in (
-                    ('rotor inertia', motor.rotor_inertia),
-                    ('friction', motor.friction),
-                    ('offset', each.offset[place]),
-                )
-                if value
-            ]
-            if lost:
-                losses.append(f"motor '{motor.name}': {' and '.join(lost)} is no part of URDF")
+            coulomb, viscous = symmetric(motor.friction)
+            losses += _motor_loss(
+                motor,
+                {
+                    'rotor inertia': motor.rotor_inertia,
+                    'Coulomb friction': coulomb,
+                    'viscous friction': viscous,
+                    'offset': float(each.offset[place]),
+                },
+                'URDF',
+            )
     return losses
 
 
