@@ -151,12 +151,13 @@ def test_a_tendon_along_the_arm_keeps_the_power_and_the_loop_closes(convert, tmp
     }
     folder, robot = converted(convert, 'mtm', tmp_path / 'raw', tmp_path / 'shelf')
     for stem, log in logs.items():
-        part = np.load(folder / f'{stem}.npz')
-        assert list(part['joint_names']) == list(robot.actuated_joints)
-        power = np.sum(part['efforts'] * part['velocities'], axis=1)
+        recording = load(folder / f'{stem}.npz')
+        part = recording.for_model(ClosedChainModel(robot))
+        assert recording.side == 'motor' and part.velocities is not None
+        power = np.sum(part.efforts * part.velocities, axis=1)
         np.testing.assert_allclose(power, np.sum(log[:, 14:] * log[:, 7:14], axis=1))
         own = [0, 1, 2, 4, 5, 6]  # what no tendon couples
-        np.testing.assert_allclose(part['positions'][:, own], log[:, own])
+        np.testing.assert_allclose(part.positions[:, own], log[:, own])
     # the elbow's pitch from the horizontal is that of its motor: a parallelogram
     home = robot.home_joints
     assert home['elbow'] == pytest.approx(home['elbow_pitch'] - home['shoulder_pitch'])

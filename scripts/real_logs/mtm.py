@@ -14,6 +14,8 @@ JOINTS = tuple(
     'wrist_roll'.split()
 )
 PASSIVE = ('elbow', 'rod')
+DRIVEN = tuple(name for name in JOINTS if name not in PASSIVE)
+MOTORS = tuple(f'motor_{number}' for number in range(1, 8))
 FOLDER = 'data/mtm/measured_trajectory'
 RATE = 200.0  # [Hz]
 #: Joints by motors: the tendon of the wrist's platform runs along the arm.
@@ -45,20 +47,25 @@ def convert(source: Path) -> Converted:
         values = table(source / FOLDER / f'{motion}_results.csv', 21, delimiter=',')
         recordings[stem] = Samples(
             time=np.arange(len(values)) / RATE,
-            positions=values[:, :7] @ TENDON.T,
-            velocities=values[:, 7:14] @ TENDON.T,
-            efforts=np.linalg.solve(TENDON.T, values[:, 14:].T).T,
+            positions=values[:, :7],
+            velocities=values[:, 7:14],
+            efforts=values[:, 14:],
+            side='motor',
         )
-    driven = tuple(name for name in JOINTS if name not in PASSIVE)
-    return Converted(driven, arm_urdf('mtm', AXES, JOINTS, CLOSURE), SIDECAR, recordings)
+    return Converted(MOTORS, arm_urdf('mtm', AXES, JOINTS, CLOSURE), SIDECAR, recordings)
 
 
-SIDECAR = """title: master tool manipulator, a parallelogram arm with a gimbal
-home: {joints: {outer_yaw: 0, shoulder_pitch: 0.2, elbow_pitch: 0.3, wrist_platform: 0,
-  wrist_pitch: 1, wrist_yaw: 0, wrist_roll: 0, elbow: 0.1, rod: -0.1}}
+SIDECAR = f"""title: master tool manipulator, a parallelogram arm with a gimbal
+home: {{joints: {{outer_yaw: 0, shoulder_pitch: 0.2, elbow_pitch: 0.3, wrist_platform: 0,
+  wrist_pitch: 1, wrist_yaw: 0, wrist_roll: 0, elbow: 0.1, rod: -0.1}}}}
 transition_velocity: 0.01
-sources: {'*.origin': 'modified Denavit-Hartenberg parameters of Wang et al. 2019',
-  '*.mass': assumed}
+transmissions:
+  tendon:
+    joints: [{', '.join(DRIVEN)}]
+    motors: [{', '.join(MOTORS)}]
+    matrix: {TENDON.tolist()}
+sources: {{'*.origin': 'modified Denavit-Hartenberg parameters of Wang et al. 2019',
+  '*.mass': assumed}}
 """
 
 LOG = RealLog(
@@ -68,8 +75,8 @@ LOG = RealLog(
     'R. Gondokaryono, A. Munawar, G. S. Fischer, IEEE RA-L 2019',
     licence='none stated in the repository: for own studies only',
     conventions='SI, 200 Hz without stamps; 14 % of the rows repeat the row before. Torques [N m] '
-    'of motor currents. The log has motors; joints = M motors and motor torques = M^T joint '
-    'torques, where the wrist platform turns with its motor and with 0.6697 times the shoulder '
+    'of motor currents. The log and the recordings have motors; in the YAML joints = M motors, '
+    'where the wrist platform turns with its motor and with 0.6697 times the shoulder '
     'less the elbow. The torque of the cable along joint 4 and the spring of joint 5 are in the '
     'data.',
     split='one exciting motion of 30 s trains, another tests',
