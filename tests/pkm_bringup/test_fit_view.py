@@ -67,6 +67,8 @@ def test_bands_that_were_tried_are_drawn(model, recorded, tmp_path):
     assert f'{choice["cutoff"]:.4g} Hz, the best of {len(cutoffs)} from' in line
     plot_bands(result, tmp_path / 'bands.svg')
     drawn = (tmp_path / 'bands.svg').read_text()
+    predicted = choice['prediction']['cutoff']
+    assert drawn.count(f'predicted in: {predicted:.3g} Hz') == 1
     assert drawn.count('taken: ') == 1 and f'{choice["cutoff"]:.3g} Hz' in drawn
     with pytest.raises(EstimationError, match='nothing to draw'):
         plot_bands(identify(recorded, model, method='filter', cutoff=9.0), tmp_path / 'x.svg')

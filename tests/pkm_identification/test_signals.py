@@ -332,12 +332,12 @@ def test_wrong_options(options, message):
 
 
 def test_options_that_do_not_fit_the_data(record, motion):
-    data = record(periods=2)
+    data = record(periods=3)
     for options, message in (
         ({'period': 5.0}, 'no whole period of 5 s'),
         ({'harmonics': 600}, 'valid are 1 to 499'),
         ({'method': 'filter', 'cutoff': 600.0}, 'half the sampling rate'),
-        ({'skip_periods': 2}, 'no whole period'),
+        ({'skip_periods': 3}, 'no whole period'),
     ):
         with pytest.raises(EstimationError, match=message):
             process(data, SignalOptions(**options))
@@ -401,3 +401,11 @@ def test_options_that_mean_nothing_are_named(record, method, unused, long):
     warnings = signals.warnings
     assert len(warnings) == len(unused)
     assert all(text.startswith(each) for text, each in zip(warnings, unused, strict=True))
+
+
+@pytest.mark.parametrize(('periods', 'method'), [(2, 'filter'), (3, 'fourier')])
+def test_a_motion_repeats_that_is_seen_three_times(record, periods, method):
+    """A period that is found; one that is given counts as it is."""
+    data = record(periods=periods)
+    assert process(data).diagnostics.method == method
+    assert process(data, SignalOptions(period=1.0)).diagnostics.method == 'fourier'

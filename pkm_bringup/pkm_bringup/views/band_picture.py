@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +42,30 @@ def plot_bands(result: IdentificationResult, path: Path) -> None:
         at = ([taken['cutoff']], [100 * taken['error']])
         axis.plot(*at, 'o', color=colour, markersize=10, fillstyle='none', label=label)
         axis.axvline(choice['scored_in'], color=colour, linestyle=':', linewidth=1)
+        _draw_prediction(axis, choice.get('prediction'), colour)
     axis.set_xscale('log')
     axis.set_yscale('log')
     for each in (axis.xaxis, axis.yaxis):
         each.set_major_formatter(LogFormatter(labelOnlyBase=False))
         each.set_minor_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))
-    axis.set_xlabel('cutoff of the band that the parameters are estimated in [Hz]')
+    axis.set_xlabel('cutoff [Hz]')
     axis.set_ylabel('relative RMS error [%]')
     axis.set_title(
-        'forces of parts that were held out, predicted in the band\nthat holds the motion (dotted)'
+        'solid: forces of held-out parts, predicted in the band that holds the motion (dotted),\n'
+        'over the band of the parameters; dashed: measured forces, over the band of the prediction',
+        fontsize='medium',
     )
     axis.grid(which='both', alpha=0.25)
     axis.legend()
     figure.savefig(path, dpi=110)
+
+
+def _draw_prediction(axis: Any, prediction: Mapping[str, Any] | None, colour: str) -> None:
+    """Draw the errors of measured forces by the parameters that were taken."""
+    if prediction is None:
+        return
+    at = {trial['cutoff']: 100 * trial['error'] for trial in prediction['trials']}
+    axis.plot(list(at), list(at.values()), 's--', color=colour, markersize=3, linewidth=1)
+    taken = prediction['cutoff']
+    label = f'predicted in: {taken:.3g} Hz'
+    axis.plot(taken, at[taken], 's', color=colour, markersize=9, fillstyle='none', label=label)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -108,7 +108,17 @@ def held_out_errors(
         holding=holding,
         transition_velocity=slow,
         cutoff=max(cutoffs) if len(cutoffs) == len(bands) else None,
+        **_wider_band(problem),
     )
+
+
+def _wider_band(problem: Problem) -> dict[str, Any]:
+    """Return what is known of errors in the band of predictions, where it is wider."""
+    choices = [run.signals.diagnostics.band_choice for run in problem.runs]
+    wider = next((each.prediction for each in choices if each and each.prediction), None)
+    if wider is None or wider.cutoff == wider.trials[0].cutoff:
+        return {}
+    return {'wider_cutoff': wider.cutoff, 'wider_growth': wider.error_growth}
 
 
 def _size(values: Array) -> Array:

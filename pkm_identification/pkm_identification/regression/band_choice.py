@@ -6,6 +6,10 @@ there the smaller inertias are the best. So parameters of each band predict part
 that they were not estimated from, all in one band: the narrowest that holds the motion, in which
 the regressor has hardly any noise. Of bands whose errors differ by less than one standard deviation
 of the difference the narrowest is taken (one standard error rule [Breiman et al. 1984]).
+
+Predictions may be better in a wider band than parameters: steps of friction are fast, and noise of
+the motion adds noise, but no bias. So each band also predicts the measured forces as they are, by
+the parameters that were taken; noise of the forces is the same for all bands.
 """
 
 from __future__ import annotations
@@ -29,15 +33,18 @@ from pkm_identification.signals.averaging import Averaged
 from pkm_identification.signals.bands import FilterBand
 from pkm_identification.signals.even_grid import EvenSamples
 from pkm_identification.signals.filtered import filtered_signals
-from pkm_identification.signals.filtering import cutoff_limits, motion_frequency
+from pkm_identification.signals.filtering import TRIM, cutoff_limits, motion_frequency
 from pkm_identification.signals.signal_options import SignalOptions
-from pkm_identification.signals.signals import BandChoice, BandTrial, Signals
+from pkm_identification.signals.signals import BandChoice, BandTrial, PredictionBand, Signals
 
 OVERSAMPLING = 16  # samples a cutoff period: half of the usual ones tell the same
 PARTS = 10  # held out one by one
 RATIO = 2.0  # from one cutoff to the next: errors change little within
 MOTION = 6.0  # times its frequency is the band that holds the motion, and steps of friction
-NEGLIGIBLE = 0.02  # excess of the mean square error: one per cent of the error
+NEGLIGIBLE = 0.05  # excess of the mean square error: 2.5 per cent of the error, however uncertain
+# Of the median of normal values over the median of their distances from it, times the root of
+# their number: 1.4826 (deviation over median distance) times the root of pi / 2
+MEDIAN_DEVIATION = 1.858
 CHANCE = 0.002  # of a sign test, all of ten parts: less speaks against what the noise says
 NO_GAIN = 2  # cutoffs in a row that are not better than one below: wider ones only get worse
 LEAST_ERROR = 1e-12  # of the forces' spread: rounding, in data without noise
@@ -57,11 +64,30 @@ class Piece(NamedTuple):
         return cutoff_limits(self.recording.source.scan.duration, self.recording.interval)
 
     @property
+    def span(self) -> float:
+        """Duration [s]."""
+        return self.recording.source.scan.duration
+
+    def without_ends(self, seconds: float) -> Piece:
+        """Leave so much out at either end, at least."""
+        return self._replace(margin=max(self.margin, int(seconds / self.recording.interval)))
+
+    @property
     def motion_frequency(self) -> float:
         """Frequency [Hz] of most of the motion."""
         even = EvenSamples(self.recording)
-        positions = even.read(slice(0, even.count))[1][:, : len(self.recording.joint_names)]
-        return motion_frequency(positions, even.interval)
+        return motion_frequency(self._columns(even)[0], even.interval)
+
+    def forces_of(self, signals: Signals) -> Array:
+        """Measured forces (n, n_a) at the samples of filtered signals."""
+        even = EvenSamples(self.recording)
+        coarse = round(signals.diagnostics.interval / even.interval)  # type: ignore[union-attr]
+        return self._columns(even)[1][::coarse]
+
+    def _columns(self, even: EvenSamples) -> tuple[Array, Array]:
+        """Positions and forces (N, n_a) on an even grid."""
+        positions, forces = np.split(even.read(slice(0, even.count))[1], 2, axis=1)
+        return positions, forces
 
     def signals(self, options: SignalOptions, half: int | None) -> Signals:
         """Filter; with the `half` 0 or 1 the motion of the even or odd samples."""
@@ -123,32 +149,91 @@ def choose_band(
         return [Run(each.signals(chosen, half), base, model, selection) for each in pieces]
 
     margins = [each.margin / each.recording.source.count for each in pieces]
-    scored: Parts | None = None
-    tried: list[tuple[float, Parts, Array]] = []  # cutoff, its parts, errors of held-out parts
+    tried: list[_Tried] = []
     chosen = 0
     for cutoff in cutoffs:
         if len(tried) > chosen + NO_GAIN and cutoff != widest:
             continue
         try:
-            found = parts(of(cutoff), PARTS, margins)
+            runs = of(cutoff)
+            targets = [each.forces_of(run.signals) for each, run in zip(pieces, runs, strict=True)]
+            found, measured = parts(runs, PARTS, margins, targets)
         except (EstimationError, KinematicsError):  # too few rows; noise beyond what can be reached
             continue
-        scored = scored or found
-        tried.append((cutoff, found, scored.errors(found.held_out_values()[0])))
-        trials = _compared([(each, errors) for each, _, errors in tried], scored.spread)
+        tried.append(_Tried(cutoff, found, measured, found.held_out_values()[0]))
+        scored = tried[0].found
+        rows, number = scored.count.sum(), len(scored.count)
+        errors = [(each.cutoff, scored.errors(each.values) * number / rows) for each in tried]
+        trials = _compared(errors, scored.spread / rows)
         chosen = _narrowest(trials)
-    if scored is None:
+    if not tried:
         return None
     if trials[-1].cutoff == widest and trials[-1].chance > CHANCE:
         chosen = len(trials) - 1
-    cutoff, found, _ = tried[chosen]
+    cutoff, found = tried[chosen][:2]
     bias = _noise_bias(of, cutoff, pieces, found, scored)
-    return BandChoice(cutoff, trials, tried[0][0], bias)
+    predicted = None if usual is not None else _prediction(tried[chosen:])
+    return BandChoice(cutoff, trials, tried[0].cutoff, bias, predicted)
+
+
+class _Tried(NamedTuple):
+    """A band with its parts: filtered forces, measured ones, and parameters without each part."""
+
+    cutoff: float
+    found: Parts
+    measured: Parts
+    values: Array  # (k, f)
+
+
+def _prediction(tried: Sequence[_Tried]) -> PredictionBand:
+    """Choose the band to predict in, from that on which the parameters come from.
+
+    These are of all parts: they do not know the band, and without a part they may be far worse.
+    By the median over the parts: where stamps or positions leap, wide bands are worse in one part.
+    """
+    first, rows = tried[0], tried[0].found.count
+    values = first.found.values(first.found.held_out_values()[1])
+    there = np.all([each.found.count > 0 for each in tried], axis=0)  # gaps are wider in some
+    errors = [
+        (each.measured.errors(values) / np.maximum(each.found.count, 1.0)[:, None])[there]
+        for each in tried
+    ]
+    size = np.maximum(first.measured.spread / rows.sum(), 1e-300)
+    least = LEAST_ERROR * size
+    logs = [np.log(np.maximum(each, least)).mean(axis=1) for each in errors]
+    best = min(logs, key=lambda each: float(np.median(each)))
+    trials = []
+    for each, own in zip(tried, logs, strict=True):
+        more = own - best
+        relative = float(np.exp(0.5 * np.median(own - np.log(size).mean())))
+        of_trial = (relative, float(np.median(more)), _deviation(more), _chance(more))
+        trials.append(BandTrial(each.cutoff, *of_trial))
+    chosen = tried[_narrowest(trials)]
+    in_band = [
+        (each.found.errors(values) / np.maximum(each.found.count, 1.0)[:, None])[there]
+        for each in (first, chosen)
+    ]
+    ratios = np.maximum(in_band[1], least) / np.maximum(in_band[0], least)
+    return PredictionBand(chosen.cutoff, tuple(trials), np.median(ratios, axis=0))
+
+
+def _deviation(values: Array) -> float:
+    """Standard deviation of the median of values (k,), from the median of their distances."""
+    distance = float(np.median(np.abs(values - np.median(values))))
+    return MEDIAN_DEVIATION * distance / np.sqrt(len(values))
+
+
+def _chance(more: Array) -> float:
+    """Chance of so many positive differences (k,), if one sign were as likely as the other."""
+    return float(bdtrc(np.count_nonzero(more > 0) - 1, len(more), 0.5))
 
 
 def _candidates(pieces: Sequence[Piece], usual: float | None) -> tuple[list[float], list[Piece]]:
-    """Cutoffs [Hz] from that which holds the motion on, and the pieces long enough for it."""
-    spans = [each.recording.source.scan.duration for each in pieces]
+    """Cutoffs [Hz] from that which holds the motion on, and the pieces long enough for it.
+
+    All bands have the rows of the narrowest, which loses most of them at the ends.
+    """
+    spans = [each.span for each in pieces]
     frequency = float(np.average([each.motion_frequency for each in pieces], weights=spans))
     lowest = max(MOTION * frequency, min(each.limits[0] for each in pieces))
     highest = min(each.limits[1] for each in pieces)
@@ -158,7 +243,8 @@ def _candidates(pieces: Sequence[Piece], usual: float | None) -> tuple[list[floa
         return [], []
     steps = int(np.ceil(np.log(highest / lowest) / np.log(RATIO)))
     cutoffs = [float(each) for each in np.geomspace(lowest, highest, steps + 1)]
-    return cutoffs, [each for each in pieces if each.limits[0] <= lowest]
+    long_enough = [each for each in pieces if each.limits[0] <= lowest]
+    return cutoffs, [each.without_ends(TRIM / lowest) for each in long_enough]
 
 
 def _narrowest(trials: Sequence[BandTrial]) -> int:
@@ -167,26 +253,24 @@ def _narrowest(trials: Sequence[BandTrial]) -> int:
     return next(good, 0)
 
 
-def _compared(tried: Sequence[tuple[float, Array]], spread: Array) -> tuple[BandTrial, ...]:
-    """Compare cutoffs by the square errors (k, n_a) of the parts that were held out.
+def _compared(tried: Sequence[tuple[float, Array]], size: Array) -> tuple[BandTrial, ...]:
+    """Compare cutoffs by the mean square errors (k, n_a) of the parts that were held out.
 
     Errors of an axis count by the least that any cutoff leaves of them, so that no axis rules by
-    its size or by what the model lacks there. `spread` (n_a,) is that of the forces.
+    its size or by what the model lacks there. `size` (n_a,) is the variance of the forces.
     """
-    least = np.min([errors.sum(axis=0) for _, errors in tried], axis=0)
-    least = np.maximum(least, LEAST_ERROR * spread)
-    size = np.maximum(spread, max(LEAST_SPREAD * float(spread.max()), 1e-300))
+    least = np.min([errors.mean(axis=0) for _, errors in tried], axis=0)
+    least = np.maximum(least, LEAST_ERROR * size)
+    size = np.maximum(size, max(LEAST_SPREAD * float(size.max()), 1e-300))
     by_part = [(errors / np.maximum(least, 1e-300)).mean(axis=1) for _, errors in tried]
     best = min(by_part, key=lambda each: float(each.sum()))
     trials = []
     for (cutoff, errors), own in zip(tried, by_part, strict=True):
         more = (own - best) / max(float(best.sum()), 1e-300)
-        relative = np.sqrt(np.mean(errors.sum(axis=0) / size))
+        relative = np.sqrt(np.mean(errors.mean(axis=0) / size))
         deviation = np.sqrt(len(more)) * more.std(ddof=1) if len(more) > 1 else 0.0
-        chance = bdtrc(np.count_nonzero(more > 0) - 1, len(more), 0.5)
-        trials.append(
-            BandTrial(cutoff, float(relative), float(more.sum()), float(deviation), float(chance))
-        )
+        of_trial = (float(relative), float(more.sum()), float(deviation), _chance(more))
+        trials.append(BandTrial(cutoff, *of_trial))
     return tuple(trials)
 
 

@@ -65,43 +65,64 @@ class Parts:
         return solved(square, np.einsum('a,kai->i', weights, self.mixed))
 
 
-def parts(runs: Sequence[Run], count: int, margins: Sequence[float] | None = None) -> Parts:
+def parts(
+    runs: Sequence[Run],
+    count: int,
+    margins: Sequence[float] | None = None,
+    targets: Sequence[Array] | None = None,
+) -> tuple[Parts, Parts]:
     """Divide filtered runs into about so many parts of equal time, at least one a run.
 
     Parts of the same recordings are the same times, whatever the band. `margins` are shares of the
-    runs at either end that give no rows.
+    runs at either end that give no rows. The second ones have other forces: `targets` (n, n_a) at
+    the samples of each run, in place of the filtered ones; without any they are the same.
     """
     margins = margins or [0.0] * len(runs)
-    pairs = list(zip(runs, margins, strict=True))
     durations = np.array(
-        [(1 - 2 * margin) * len(run.signals) / run.filter.rate for run, margin in pairs]
+        [
+            (1 - 2 * margin) * len(run.signals) / run.filter.rate
+            for run, margin in zip(runs, margins, strict=True)
+        ]
     )
     counts = np.maximum(1, np.round(count * durations / durations.sum())).astype(int)
-    sums = [_sums(*pair, int(each)) for pair, each in zip(pairs, counts, strict=True)]
-    return Parts(*(np.concatenate(each) for each in zip(*sums, strict=True)))
+    sums = [
+        _sums(run, margin, int(each), None if targets is None else targets[i])
+        for i, (run, margin, each) in enumerate(zip(runs, margins, counts, strict=True))
+    ]
+    square, rows_of, *others = (np.concatenate(each) for each in zip(*sums, strict=True))
+    mixed, power, total, *of_targets = others
+    return (
+        Parts(square, mixed, power, total, rows_of),
+        Parts(square, of_targets[0], of_targets[1], of_targets[2], rows_of),
+    )
 
 
-def _sums(run: Run, margin: float, count: int) -> tuple[Array, ...]:
-    """Sums of one run in parts of equal time."""
+def _sums(run: Run, margin: float, count: int, target: Array | None) -> tuple[Array, ...]:
+    """Sums of one run in parts of equal time: square, rows; mixed, power and total of each."""
     axes, free = run.axes, len(run.selection.free)
-    square, mixed = np.zeros((count, axes, free, free)), np.zeros((count, axes, free))
-    power, total, rows_of = np.zeros((count, axes)), np.zeros((count, axes)), np.zeros(count)
+    square, rows_of = np.zeros((count, axes, free, free)), np.zeros(count)
+    mixed, power, total = (np.zeros((2, count, axes, *more)) for more in ((free,), (), ()))
     samples = len(run.signals)
-    time = (run.filter.row_samples(samples) / samples - margin) / (1 - 2 * margin)
+    index = run.filter.row_samples(samples)
+    time = (index / samples - margin) / (1 - 2 * margin)
     part = np.clip((time * count).astype(int), 0, count - 1)
     passed = 0
     for rows in run.blocks():
-        here = part[passed : passed + len(rows)]
+        here, own = (each[passed : passed + len(rows)] for each in (part, index))
         passed += len(rows)
+        other = rows.forces
+        if target is not None:
+            other = target[own] - rows.fixed @ run.selection.values
         for k in np.unique(here):
             design = np.moveaxis(rows.regressor[here == k], 1, 0)
-            forces = rows.forces[here == k].T
             square[k] += np.swapaxes(design, 1, 2) @ design
-            mixed[k] += np.einsum('ami,am->ai', design, forces)
-            power[k] += np.sum(forces**2, axis=1)
-            total[k] += np.sum(forces, axis=1)
-            rows_of[k] += forces.shape[1]
-    return square, mixed, power, total, rows_of
+            rows_of[k] += design.shape[1]
+            for which, of_rows in enumerate((rows.forces, other)):
+                forces = of_rows[here == k].T
+                mixed[which, k] += np.einsum('ami,am->ai', design, forces)
+                power[which, k] += np.sum(forces**2, axis=1)
+                total[which, k] += np.sum(forces, axis=1)
+    return (square, rows_of, mixed[0], power[0], total[0], mixed[1], power[1], total[1])
 
 
 def solved(square: Array, mixed: Array) -> Array:

@@ -41,6 +41,10 @@ class ForceErrors:
     transition_velocity: float  # below which drives are at rest [m/s, rad/s]
     # highest frequency [Hz] of the residuals; None where they are of all frequencies
     cutoff: float | None = None
+    # a wider band that predictions are made in [Hz], and mean square errors (n_a,) in it over those
+    # in the narrow one
+    wider_cutoff: float | None = None
+    wider_growth: Array | None = None
 
     def variance(self, velocities: Array, accelerations: Array, forces: Array) -> Array:
         """Variances (n, n_a) of forces (n, n_a) predicted for such a motion, (n, n_a) each."""
@@ -58,6 +62,20 @@ class ForceErrors:
         return rest_share(
             velocities, accelerations, self.velocity, self.acceleration, self.transition_velocity
         )
+
+    def growth(self, cutoff: float) -> Array:
+        """Factors (n_a,) of the variances in another band [Hz].
+
+        By a power of the cutoff between the two bands that are known, in proportion to it beyond:
+        as if the errors were white.
+        """
+        if self.cutoff is None or cutoff <= self.cutoff:
+            return np.ones(len(self.rms))
+        if self.wider_cutoff is None or self.wider_growth is None:
+            return np.full(len(self.rms), cutoff / self.cutoff)
+        least = np.maximum(self.wider_growth, 1.0)
+        share = np.log(cutoff / self.cutoff) / np.log(self.wider_cutoff / self.cutoff)
+        return np.asarray(least ** min(share, 1.0) * max(1.0, cutoff / self.wider_cutoff))
 
     def reach(self, level: float) -> Array:
         """Half the widths (n_a,) of bands that hold this share of the errors, in deviations."""

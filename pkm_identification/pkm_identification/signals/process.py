@@ -18,7 +18,9 @@ from pkm_identification.signals.periodic import periodic_signals
 from pkm_identification.signals.signal_options import ESTIMATE, IN_TIME, SignalOptions
 from pkm_identification.signals.signals import Signals
 
-TWICE = 1.95  # periods that a motion must show, nearly, so that it is known to repeat
+# Periods that a motion must show, nearly, so that it is known to repeat: of two that are alike the
+# spread is one difference, which tells no noise from a motion that comes back only about the same
+THRICE = 2.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +109,7 @@ def examine(recording: Recording, options: SignalOptions) -> Examined:
             period = refined_period(head.time, head.positions, period, head.position_valid)
         source = 'found in the data'
         # a motion that ends where it began need not go on so
-        if period and options.method == 'auto' and recording.duration < TWICE * period:
+        if period and options.method == 'auto' and recording.duration < THRICE * period:
             period = None
     if options.method == 'fourier' and period is None:
         raise EstimationError('the motion has no period that could be found; give period=')

@@ -68,6 +68,18 @@ class BandTrial:
 
 
 @dataclass(frozen=True)
+class PredictionBand:
+    """The band in which the parameters of a narrower one predict measured forces best."""
+
+    cutoff: float  # [Hz]
+    # errors are those of the measured forces, with their noise: geometric mean over the axes,
+    # median over the parts; `excess` is that of the logarithm of mean square errors over the best's
+    trials: tuple[BandTrial, ...]
+    # mean square error of forces (n_a,) in this band over that in the band of the parameters
+    error_growth: Array
+
+
+@dataclass(frozen=True)
 class BandChoice:
     """How a cutoff, or as many harmonics, was chosen: by predicted forces of held-out parts."""
 
@@ -77,6 +89,7 @@ class BandChoice:
     # relative error (n_a,) of the predicted forces that noise of the measured motion causes through
     # its bias of the parameters; None where it cannot be told from halves of the samples
     noise_bias: Array | None
+    prediction: PredictionBand | None = None  # None for harmonics: they are those of each period
 
 
 @dataclass(frozen=True)

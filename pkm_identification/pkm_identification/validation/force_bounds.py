@@ -46,7 +46,7 @@ class ForceBounds:
             self._reach = self._errors.reach(level)
         noise, self.noise_from = reference.own_noise(signals), 'spread over periods'
         self._in_errors = np.zeros(len(model.actuated_joints))
-        self._growth = 1.0
+        self._growth = np.ones(len(model.actuated_joints))
         if self._errors is not None and self._errors.holds_noise:
             self._in_errors = _noise_in_errors(self._errors, data, signals)
             self._growth = _growth(self._errors, data, signals)
@@ -79,15 +79,15 @@ def _noise_in_errors(errors: ForceErrors, data: Recording, signals: Signals) -> 
     return np.asarray(single * 2 * data.interval * errors.cutoff * reference.passed_power())
 
 
-def _growth(errors: ForceErrors, data: Recording, signals: Signals) -> float:
-    """Growth of errors with their noise by a wider band, as if all of them were white.
+def _growth(errors: ForceErrors, data: Recording, signals: Signals) -> Array:
+    """Growth (n_a,) of errors with their noise by a wider band.
 
     None where the spread over periods tells how much of them is noise.
     """
     if errors.cutoff is None or signals.force_noise is not None:
-        return 1.0
+        return np.ones(len(errors.rms))
     band = signals.band
     if isinstance(band, FilterBand):
-        return max(1.0, band.cutoff / errors.cutoff)
+        return errors.growth(band.cutoff)
     passed = 2 * data.interval * errors.cutoff * reference.passed_power()
-    return max(1.0, 1 / (passed * signals.averaged))
+    return np.full(len(errors.rms), max(1.0, 1 / (passed * signals.averaged)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -114,18 +114,24 @@ def _of_result(
 def _in_band_of(
     result: IdentificationResult, data: Recording, options: SignalOptions
 ) -> SignalOptions:
-    """Options with the widest band that the model was identified in, as far as the data allow it.
+    """Options with the band that the model predicted forces best in, as far as the data allow it.
 
-    A model predicts forces in the band that it comes from; the noise of a recording alone does not
-    tell which that is.
+    Without such a choice, of a band that was given, that which the model comes from; the noise of
+    a recording alone does not tell which that is.
     """
     made = [each.signals for each in result.diagnostics.data]
-    bands = [each['cutoff'] for each in made if 'cutoff' in each]
+    bands = [_prediction_cutoff(each) for each in made if 'cutoff' in each]
     bands += [each['harmonics'] / each['period'] for each in made if 'harmonics' in each]
     if options.cutoff is not None or not bands:
         return options
     limits = cutoff_limits(data.source.scan.duration, data.interval)
     return replace(options, cutoff=float(np.clip(max(bands), *limits)))
+
+
+def _prediction_cutoff(signals: Mapping[str, Any]) -> float:
+    """Cutoff [Hz] that filtered data of an identification are for predictions."""
+    predicted = (signals.get('band_choice') or {}).get('prediction') or signals
+    return float(predicted['cutoff'])
 
 
 def _rolled_out(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pkm_identification import identify
+from pkm_identification import identify, validate
 from pkm_identification.regression import band_choice
 from pkm_identification.regression.held_out import parts, solved
 from pkm_identification.regression.problem import build_problem
@@ -73,7 +73,7 @@ def _bias_at(data, model, cutoff, scored_in):
         chosen = replace(options, cutoff=band)
         return [Run(each.signals(chosen, half), base, model, selection) for each in pieces]
 
-    found, scored = (parts(of(each), 10) for each in (cutoff, scored_in))
+    found, scored = (parts(of(each), 10)[0] for each in (cutoff, scored_in))
     return band_choice._noise_bias(of, cutoff, pieces, found, scored)
 
 
@@ -81,12 +81,13 @@ def test_parts_say_the_same_as_their_rows(record, slider_model):
     signals = process(record(periods=6, seed=3), SignalOptions(method='filter', cutoff=20.0))
     problem = build_problem(signals, slider_model)
     run = problem.runs[0]
-    found = parts([run], 5)
+    found, measured = parts([run], 5, targets=[2.0 * run.signals.forces])
     values = slider_model.nominal_parameters * 0.9
     assert found.count.sum() == run.count
     assert found.errors(values).sum(axis=0) == pytest.approx(
         np.sum(run.residuals(values) ** 2, axis=0)
     )
+    assert measured.errors(2.0 * values) == pytest.approx(4.0 * found.errors(values))
     spread = np.sum((run.forces - run.forces.mean(axis=0)) ** 2, axis=0)
     assert found.spread == pytest.approx(spread)
     without, weights = found.held_out_values()
@@ -113,7 +114,7 @@ def test_an_axis_without_forces_spoils_nothing(record, slider_model):
     run = build_problem(
         process(silent, SignalOptions(method='filter', cutoff=20.0)), slider_model
     ).runs[0]
-    values, weights = parts([run], 5).held_out_values()
+    values, weights = parts([run], 5)[0].held_out_values()
     assert np.isfinite(values).all() and np.isfinite(weights).all()
 
 
@@ -176,3 +177,40 @@ def test_fewer_harmonics_where_the_noise_of_the_motion_bends_the_inertias(record
     usual = identify(shaken, slider_model, harmonics=60)
     truth = slider_model.nominal_parameters[:3]
     assert np.abs(masses(found) - truth).max() < 0.2 * np.abs(masses(usual) - truth).max()
+
+
+def test_steps_of_friction_are_predicted_in_a_wider_band(record, slider_model):
+    """Little noise: parameters need no more than the motion, forces have the steps of friction."""
+    data = record(periods=20, position_noise=2e-5, force_noise=0.05, rate=500.0)
+    test = record(periods=8, position_noise=2e-5, force_noise=0.05, rate=500.0, seed=7)
+    found = identify(data, slider_model, method='filter')
+    choice = found.diagnostics.data[0].signals['band_choice']
+    predicted = choice['prediction']
+    assert choice['cutoff'] < predicted['cutoff']
+    assert (predicted['error_growth'] > 0).all()
+
+    def raw_error(cutoff):
+        seen = validate(test, found, slider_model, method='filter', cutoff=cutoff)
+        measured = [
+            np.interp(seen.time, test.time, column) for column in np.asarray(test.efforts).T
+        ]
+        return np.linalg.norm(np.transpose(measured) - seen.predicted) / np.sqrt(len(seen.time))
+
+    tried = {trial['cutoff']: raw_error(trial['cutoff']) for trial in predicted['trials']}
+    assert tried[predicted['cutoff']] < 1.05 * min(tried.values())
+    own = validate(test, found, slider_model, method='filter')
+    assert own.diagnostics['cutoff'] == predicted['cutoff']
+
+
+def test_one_leap_of_a_position_does_not_narrow_the_prediction(record, slider_model):
+    data = record(periods=20, position_noise=2e-5, force_noise=0.05, rate=500.0)
+    positions = np.array(data.positions)
+    positions[3000:] += 2e-4
+    leapt = data.changed(positions=positions)
+    cutoffs = [
+        identify(each, slider_model, method='filter')
+        .diagnostics.data[0]
+        .signals['band_choice']['prediction']['cutoff']
+        for each in (data, leapt)
+    ]
+    assert cutoffs[1] == pytest.approx(cutoffs[0], rel=0.3)
