@@ -119,7 +119,9 @@ def candidates_of(problem: Problem, every: int = 1) -> list[Candidate]:
         linear = model.description.joint(members[0]).type == 'prismatic'
         if not any(f'{joint}.rotor' in known for joint in members):
             found.append(Candidate(Term.ROTOR, tuple(axes), members, linear))
-        if friction_parameter(problem, members, 'coulomb') is not None:
+        terms = [model.description.drive_terms.get(joint) for joint in members]
+        is_static = all(each is None or each.presliding is None for each in terms)
+        if is_static and friction_parameter(problem, members, 'coulomb') is not None:
             found.append(Candidate(Term.ASYMMETRY, tuple(axes), members, linear))
         if all(coulomb_names(problem, joint) for joint in members):
             found += _laws(problem, tuple(axes), members, linear, every)

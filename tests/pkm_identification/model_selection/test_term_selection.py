@@ -355,6 +355,14 @@ def test_a_rotor_of_the_first_drive_is_the_inertia_of_its_bodies(model):
     assert 'across' not in tried
 
 
+def test_friction_that_follows_a_state_is_not_by_the_sign_of_the_speed(model):
+    """Presliding moves Coulomb friction along the path: no candidate has that force."""
+    sliding = model.with_drive_terms('along:presliding(0.001)')
+    found = candidates_of(problem_of(sliding, recording_of(sliding, 1)))
+    joints = {each.joints[0] for each in found if each.term is Term.ASYMMETRY}
+    assert joints == set(ORDER) - {'along'}
+
+
 def test_fourier_rows_in_time_are_rotated():
     rows = np.random.default_rng(1).normal(size=(21, 3))
     samples = in_time(rows, True)
