@@ -31,6 +31,7 @@ class Block:
     follows: bool  # whether the rows continue those of the block before
     influence: Array  # (f,) part of the estimate's error that the residuals show, see `blocks_of`
     change: Array  # (f,) estimate of all rows less that of all others
+    root: Array  # T (1 - G_b)^-1/2 (f, k): T of the estimate without the block, see `blocks_of`
 
 
 def blocks_of(
@@ -57,14 +58,18 @@ def blocks_of(
     return tuple(found)
 
 
-def effect_of_rows(design: Array, residuals: Array, root: Array) -> tuple[Array, Array]:
-    """Influence and change (f,) of weighted rows (k, f) with residuals (k,); see `blocks_of`."""
+def effect_of_rows(design: Array, residuals: Array, root: Array) -> tuple[Array, Array, Array]:
+    """Influence and change (f,) of weighted rows (k, f) with residuals (k,), and the root without.
+
+    See `blocks_of`.
+    """
     share = design @ root
     outside, axes = np.linalg.eigh(np.eye(root.shape[1]) - share.T @ share)
     outside = np.maximum(outside, LEAST_OUTSIDE)
     gradient = axes.T @ (share.T @ residuals)
     turned = root @ axes
-    return turned @ (gradient / np.sqrt(outside)), turned @ (gradient / outside)
+    without = turned / np.sqrt(outside)
+    return without @ gradient, turned @ (gradient / outside), without @ axes.T
 
 
 def _cut(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.covariance.blocks import BLOCKS, LEAST_ROWS, blocks_of, effect_of_rows
+from pkm_identification.covariance.error_variances import error_variances
 from pkm_identification.regression.numerics import determined_directions
 from pkm_identification.regression.problem import Problem, row_covariance
-from pkm_identification.regression.run import PeriodicRun, Rows, Run
+from pkm_identification.regression.run import PeriodicRun, Run
 from pkm_identification.regression.weighted_least_squares import Estimate, weights_of
 from pkm_identification.result.force_errors import (
     LEVELS,
@@ -25,11 +25,8 @@ from pkm_identification.signals.bands import FilterBand
 # Parts of a recording that are held out: each is long enough to be another motion, and the others
 # still tell the parameters
 FOLDS = 5
-PASSES = 5  # of the weights of squared errors, which change little after three
-SPEEDLESS = 2  # terms of a variance that need no velocity: the constant and that of the force
-LEAST_VARIANCE = 1e-3  # of the mean square: below it a variance from some hundred samples is chance
-# Rows from which a variance is known to 20 %. Fewer do not tell where errors are small, nor how
-# they are distributed: no variance is then much below the mean, no quantile below normal ones
+# Rows from which a variance is known to 20 %. Fewer do not tell where errors are small: no variance
+# is then much below the mean
 EVEN = 50.0
 EXACT = 1e-18  # of the mean square of the forces: less is rounding
 
@@ -38,8 +35,10 @@ class _HeldOut(NamedTuple):
     """Residuals of samples (k, n_a) that the estimate was not made from."""
 
     residuals: Array
+    inside: Array  # residuals of the same samples when the estimate was made from them, too
     forces: Array  # predicted ones
-    known: Array  # variances of noise and of parameters
+    noise: Array  # variances (n_a,) of the noise
+    spread: Array  # variances (k, n_a) by the parameters from all other data
     rows: int  # number of independent ones
     motion: tuple[Array, Array] | None  # velocities and accelerations; None of a long recording
 
@@ -65,43 +64,46 @@ def held_out_errors(
             parts.append(_of_period(problem, estimate, number, residuals, covariance))
         else:
             parts.append(_of_rows(problem, estimate, number, covariance))
-    residuals, forces, known = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    residuals, forces = (np.concatenate([part[k] for part in parts]) for k in (0, 2))
+    known = np.concatenate([part.noise + part.spread for part in parts])
+    inside = np.concatenate([part.inside**2 - part.noise for part in parts])
+    fifths = [np.arange(len(part.residuals)) * FOLDS // len(part.residuals) for part in parts]
+    places = np.concatenate([FOLDS * number + each for number, each in enumerate(fifths)])
     squares = residuals**2
     motions = [part.motion for part in parts if part.motion is not None]
-    is_motion_known = len(motions) == len(parts)
-    if is_motion_known:
+    if len(motions) == len(parts):
         velocities, accelerations = (np.concatenate([each[k] for each in motions]) for k in (0, 1))
     else:
         velocities = accelerations = np.zeros_like(forces)
     speed, quickness, size = (_size(each) for each in (velocities, accelerations, forces))
-    terms = error_terms(velocities / speed, accelerations / quickness, forces / size)
-    count = TERMS if is_motion_known else SPEEDLESS
-    least = EXACT * size**2
-    share = EVEN / (EVEN + sum(part.rows for part in parts))
     slow = float(problem.model.description.transition_velocity)
-    rests = rest_share(velocities, accelerations, speed, quickness, slow) > 0
-    slides = ~rests | rests.all(axis=0) if is_motion_known else np.ones(squares.shape, dtype=bool)
+    if len(motions) == len(parts):
+        terms = error_terms(velocities / speed, accelerations / quickness)
+        rests = rest_share(velocities, accelerations, speed, quickness, slow) > 0
+    else:
+        terms = np.ones((*squares.shape, 1))
+        rests = np.zeros(squares.shape, dtype=bool)
+    slides = ~rests | rests.all(axis=0)
+    share = EVEN / (EVEN + sum(part.rows for part in parts))
+    # forces scatter about a model no less where it was not fitted than where it was
+    least = np.maximum(inside.mean(axis=0), share * np.mean(squares - known, axis=0))
+    least = np.maximum(least, EXACT * size**2)
     found = [
-        _variances(squares[own, a], known[own, a], terms[own, a, :count], float(least[a]))
+        error_variances(squares[own, a], known[own, a], terms[own, a], places[own], least[a])
         for a, own in enumerate(slides.T)
     ]
-    even = share * np.maximum(np.mean(squares - known, axis=0), 0.0)
-    variances = np.array([np.pad(each, (0, TERMS - count)) for each in found])
-    lacking = np.maximum(np.einsum('nat,at->na', terms, variances), even)
-    expected = np.maximum(known + lacking, least)
+    variances = np.zeros((problem.axes, TERMS))
+    variances[:, : terms.shape[-1]] = [each.coefficients for each in found]
     rms = np.sqrt(squares.mean(axis=0))
-    scores = np.sqrt(squares / expected)
-    quantiles = np.array([np.quantile(scores[own, a], LEVELS) for a, own in enumerate(slides.T)])
-    normal = ndtri(0.5 + 0.5 * LEVELS)
     bands = [run.signals.band for run in problem.runs]
     cutoffs = [band.cutoff for band in bands if isinstance(band, FilterBand)]
     return ForceErrors(
         variances=variances,
-        least=even,
+        least=least,
         velocity=speed,
         acceleration=quickness,
         force=size,
-        quantiles=np.maximum(quantiles, (1 - share) * quantiles + share * normal),
+        quantiles=np.array([each.quantiles(LEVELS) for each in found]),
         rms=rms,
         relative=rms / _size(forces + residuals),
         holds_noise=any(run.signals.force_noise is None for run in problem.runs),
@@ -127,51 +129,54 @@ def _size(values: Array) -> Array:
     return np.where(size > 0, size, 1.0)
 
 
-def _variances(squares: Array, known: Array, terms: Array, least: float) -> Array:
-    """Coefficients (t,), none negative, so that known + terms @ c are the means of the squares.
-
-    Each square has a standard deviation in proportion to its mean: by reweighted non-negative
-    least squares.
-    """
-    from scipy.optimize import nnls
-
-    floor = max(LEAST_VARIANCE * float(squares.mean()), least)
-    expected = np.full(len(squares), max(float(squares.mean()), least))
-    found = np.zeros(terms.shape[1])
-    for _ in range(PASSES):
-        found = nnls(terms / expected[:, None], (squares - known) / expected)[0]
-        expected = np.maximum(known + terms @ found, floor)
-    return np.asarray(found)
-
-
 def _of_rows(problem: Problem, estimate: Estimate, number: int, covariance: Array) -> _HeldOut:
     """Rows of a run in time, block by block without the block."""
     run = problem.runs[number]
-    pieces: list[tuple[int, Rows, Array]] = []
     if estimate.weights is None or estimate.bread is None:
-        nothing = np.zeros(problem.size)
-        pieces = [
-            (*pair, nothing) for pair in zip(run.folded.starts, run.folded.sample, strict=True)
-        ]
+        nothing, inner = np.zeros(problem.size), covariance
+        samples = zip(run.folded.starts, run.folded.sample, strict=True)
+        pieces = [(*pair, nothing, np.eye(problem.size)) for pair in samples]
     else:
+        inner = _in_directions(covariance, determined_directions(estimate.bread))
         blocks = blocks_of(problem, estimate, number, FOLDS)
-        pieces = [(each.first, each.rows, each.change) for each in blocks]
+        pieces = [(each.first, each.rows, each.change, each.root) for each in blocks]
+    inside: list[Array] = []
     residuals: list[Array] = []
     forces: list[Array] = []
-    known: list[Array] = []
-    for _, rows, change in pieces:
+    spread: list[Array] = []
+    for _, rows, change, without in pieces:
         left = rows.residuals(estimate.values)
+        inside.append(left)
         forces.append(rows.forces + rows.fixed @ problem.selection.values - left)
         residuals.append(left + rows.regressor @ change)
-        known.append(_prediction_variance(rows.regressor, covariance))
+        spread.append(_prediction_variance(rows.regressor @ without, inner))
     motion = None
     if not run.signals.is_long:
-        numbers = np.concatenate([first + np.arange(len(rows)) for first, rows, _ in pieces])
+        numbers = np.concatenate([first + np.arange(len(rows)) for first, rows, *_ in pieces])
         chosen = _samples_of_rows(run)[numbers]
         motion = run.signals.velocities[chosen], run.signals.accelerations[chosen]
     return _HeldOut(
-        np.concatenate(residuals), np.concatenate(forces), np.concatenate(known), run.count, motion
+        residuals=np.concatenate(residuals),
+        inside=np.concatenate(inside),
+        forces=np.concatenate(forces),
+        noise=np.zeros(run.axes),  # it is not known of these rows, and in the residuals
+        spread=np.concatenate(spread),
+        rows=run.count,
+        motion=motion,
     )
+
+
+def _in_directions(covariance: Array, root: Array) -> Array:
+    """Return K (k, k) with T K T^T = covariance, for the directions of a root T (f, k).
+
+    T (1 - G)^-1/2 K (1 - G)^-1/2 T^T is then the covariance without a block; see `blocks_of`.
+    """
+    size = np.linalg.norm(root, axis=1)
+    scale = np.where(size > 0, size, 1.0)
+    inverse = np.linalg.pinv(root / scale[:, None]) / scale
+    found = inverse @ covariance @ inverse.T
+    values, axes = np.linalg.eigh((found + found.T) / 2)
+    return np.asarray((axes * np.maximum(values, 0.0)) @ axes.T)
 
 
 def _samples_of_rows(run: Run) -> Indices:
@@ -190,9 +195,13 @@ def _of_period(
     signals, band = run.signals, PeriodicRun(run).band
     count, few = len(signals), 2 * band.harmonics + 1
     residuals = np.array(in_time)
+    regressor = band.samples(run.regressor, few) * np.sqrt(few / count)
+    near = np.arange(count) * few // count
+    spread = _prediction_variance(regressor, covariance)
     edges = np.linspace(0, few, min(BLOCKS, max(few // LEAST_ROWS, 1)) + 1).astype(int)
     if estimate.weights is not None and estimate.bread is not None and len(edges) > 2:
         root = determined_directions(estimate.bread)
+        inner = _in_directions(covariance, root)
         weight = weights_of(problem, estimate)[number]
         design, forces, _ = run.rows.weighted(weight)
         left = (forces - design @ estimate.values).reshape(few, -1)
@@ -200,16 +209,22 @@ def _of_period(
         left = band.samples(left, few)
         for low, high in zip(edges[:-1], edges[1:], strict=True):
             block = design[low:high].reshape(-1, problem.size)
-            _, change = effect_of_rows(block, left[low:high].ravel(), root)
+            _, change, without = effect_of_rows(block, left[low:high].ravel(), root)
+            spread[low:high] = _prediction_variance(regressor[low:high] @ without, inner)
             own = slice(-(-low * count // few), -(-high * count // few))
             residuals[own] += band.samples(run.regressor @ change, count)[own]
-    regressor = band.samples(run.regressor, few) * np.sqrt(few / count)
-    near = np.arange(count) * few // count
-    known = _prediction_variance(regressor, covariance)[near] + _noise_of_samples(run)
     used = signals.usable
     predicted = signals.forces - in_time
     motion = signals.velocities[used], signals.accelerations[used]
-    return _HeldOut(residuals[used], predicted[used], known[used], few, motion)
+    return _HeldOut(
+        residuals=residuals[used],
+        inside=in_time[used],
+        forces=predicted[used],
+        noise=_noise_of_samples(run),
+        spread=spread[near][used],
+        rows=few,
+        motion=motion,
+    )
 
 
 def _noise_of_samples(run: Run) -> Array:

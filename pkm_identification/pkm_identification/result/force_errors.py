@@ -16,23 +16,22 @@ SLOW = (0.05, 0.25)
 REVERSAL = 0.05
 STANDSTILL = 1e-9  # relative speed and acceleration that are none
 LEVELS = np.array([0.5, 0.68, 0.8, 0.9, 0.95, 0.99])  # at which quantiles of errors are kept
-TERMS = 4 + len(SLOW)
+TERMS = 2 + len(SLOW)
 
 
 @dataclass(frozen=True)
 class ForceErrors:
     """Variance of the errors of predicted forces, beyond what the parameters' covariance makes.
 
-    Of each actuator a constant, a part with the square of the force, one with that of the
-    velocity, and parts near reversals, none negative. From residuals of blocks of the data
-    that were predicted by the estimate from all others.
+    Of each actuator a constant and parts near reversals, none negative. From residuals of parts
+    of the data that were predicted by the estimate from all others.
     """
 
     variances: Array  # (n_a, terms) [N^2, N^2 m^2]
     least: Array  # variances (n_a,) that they have at least
     velocity: Array  # RMS (n_a,) [m/s, rad/s] that the velocities are relative to
     acceleration: Array  # likewise (n_a,) [m/s^2, rad/s^2]
-    force: Array  # likewise (n_a,) [N, N m]
+    force: Array  # RMS (n_a,) of the predicted forces [N, N m]
     quantiles: Array  # (n_a, levels) of the errors over their standard deviations, at `LEVELS`
     rms: Array  # (n_a,) [N, N m] of the held-out residuals, with their noise
     relative: Array  # `rms` over that of the measured forces (n_a,)
@@ -46,10 +45,9 @@ class ForceErrors:
     wider_cutoff: float | None = None
     wider_growth: Array | None = None
 
-    def variance(self, velocities: Array, accelerations: Array, forces: Array) -> Array:
-        """Variances (n, n_a) of forces (n, n_a) predicted for such a motion, (n, n_a) each."""
-        relative = (velocities / self.velocity, accelerations / self.acceleration)
-        terms = error_terms(*relative, forces / self.force)
+    def variance(self, velocities: Array, accelerations: Array) -> Array:
+        """Variances (n, n_a) of forces predicted for such a motion, (n, n_a) each."""
+        terms = error_terms(velocities / self.velocity, accelerations / self.acceleration)
         lacking = np.maximum(np.einsum('nat,at->na', terms, self.variances), self.least)
         return lacking + self.at_rest(velocities, accelerations) * self.holding**2 / 3
 
@@ -93,9 +91,9 @@ def rest_share(
     return np.asarray(np.maximum(1 - (soon / max(transition, STANDSTILL)) ** 2, 0.0))
 
 
-def error_terms(velocities: Array, accelerations: Array, forces: Array) -> Array:
-    """Terms (n, n_a, t) of the variance at relative velocities, accelerations and forces."""
+def error_terms(velocities: Array, accelerations: Array) -> Array:
+    """Terms (n, n_a, t) of the variance at relative velocities and accelerations."""
     speeds = np.abs(velocities)
     near = [np.exp(-speeds / reach) for reach in SLOW]
     near.append(np.exp(-speeds / (REVERSAL * np.abs(accelerations) + STANDSTILL)))
-    return np.stack([np.ones_like(forces), forces**2, velocities**2, *near], axis=-1)
+    return np.stack([np.ones_like(speeds), *near], axis=-1)

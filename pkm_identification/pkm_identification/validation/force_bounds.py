@@ -59,11 +59,11 @@ class ForceBounds:
         self._noise = np.zeros(1) if noise is None else np.diag(noise)
         self._of_motion = reference.motion_variance(signals, result, model)
 
-    def of(self, part: Signals, predicted: Array, deviation: Array) -> Bounds:
-        """Bounds of predictions (n, n_a), with these deviations, at the samples of a stretch."""
+    def of(self, part: Signals, deviation: Array) -> Bounds:
+        """Bounds of predictions with these deviations (n, n_a) at the samples of a stretch."""
         variance = deviation**2 + self._of_motion
         if self._errors is not None:
-            lacking = self._errors.variance(part.velocities, part.accelerations, predicted)
+            lacking = self._errors.variance(part.velocities, part.accelerations)
             variance = variance + np.maximum(lacking * self._growth - self._in_errors, 0.0)
         bound = self._reach * np.sqrt(variance + self._noise) if self._is_known else None
         return Bounds(bound, self._reach * np.sqrt(variance))

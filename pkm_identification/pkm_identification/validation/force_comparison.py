@@ -153,7 +153,7 @@ class _Coverage:
         self, part: Signals, own: Rows, predicted: Array, deviation: Array, truth: Array | None
     ) -> None:
         """Take in predictions (n, n_a) and their deviations at the samples of a stretch."""
-        bounds = self._bounds.of(part, predicted, deviation)
+        bounds = self._bounds.of(part, deviation)
         if bounds.measured is not None:
             within = (np.abs(part.forces - predicted) <= bounds.measured)[own]
             self._measured.add(within)
