@@ -187,7 +187,7 @@ def _is_bent(description: Description, joint: Joint) -> bool:
 def _rubbing(joint: Joint, asymmetry: float | None, where: str) -> Joint:
     """Return a joint whose Coulomb friction differs by direction; None: it does not."""
     friction = joint.friction
-    if friction is None or friction.model == 'viscous':
+    if friction is None or friction.model in ('viscous', 'load'):
         raise DescriptionError(
             f"{where}.{joint.name}.asymmetry: '{joint.name}' has no Coulomb friction that could "
             'differ by direction; declare a friction model with it'
@@ -196,14 +196,15 @@ def _rubbing(joint: Joint, asymmetry: float | None, where: str) -> Joint:
     if friction.model == 'asymmetric':
         mean = 0.5 * (friction.coulomb + friction.coulomb_negative)
     if asymmetry is None:
-        return replace(joint, friction=Friction(mean, friction.viscous, mean))
+        plain = Friction(mean, friction.viscous, mean, load=friction.load)
+        return replace(joint, friction=plain)
     if abs(asymmetry) > mean:
         raise DescriptionError(
             f'{where}.{joint.name}.asymmetry {asymmetry:g} is more than the Coulomb friction '
             f'{mean:g}, which would drive the joint'
         )
     forwards, backwards = mean + asymmetry, mean - asymmetry
-    bent = Friction(forwards, friction.viscous, backwards, 'asymmetric')
+    bent = Friction(forwards, friction.viscous, backwards, 'asymmetric', friction.load)
     return replace(joint, friction=bent)
 
 

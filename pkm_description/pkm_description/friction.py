@@ -83,7 +83,7 @@ def with_load_friction(
             )
         for name in matching:
             base = own[name] or Friction(model='load')
-            found[name] = friction_of({'model': base.model, 'load': factor}, name, base)
+            found[name] = dataclasses.replace(base, load=_load_factor(factor, name))
     return _with_changed(description, found)
 
 
@@ -155,14 +155,21 @@ def friction_of(value: Any, name: str, base: Friction | None = None) -> Friction
     coulomb = number(value.get('coulomb', base.coulomb), f"coulomb friction of '{name}'")
     viscous = number(value.get('viscous', base.viscous), f"viscous friction of '{name}'")
     negative = number(value.get('coulomb_negative', coulomb), f"coulomb friction of '{name}'")
-    load = base.load
-    if 'load' in value:
-        load = number(value['load'], f"load friction of '{name}'")
-    if model == 'load' and load is None:
-        raise DescriptionError(f"friction of '{name}' has the model 'load', but no load factor")
-    if min(coulomb, viscous, negative, load or 0.0) < 0:
+    load = _load_factor(value['load'], name) if 'load' in value else base.load
+    if model == 'load':
+        if load is None:
+            raise DescriptionError(f"friction of '{name}' has the model 'load', but no load factor")
+        return Friction(model=model, load=load)
+    if min(coulomb, viscous, negative) < 0:
         raise DescriptionError(f"friction of '{name}' must not be negative")
     return Friction(coulomb, viscous, negative, model, load)
+
+
+def _load_factor(value: Any, name: str) -> float:
+    factor = number(value, f"load friction of '{name}'")
+    if factor < 0.0:
+        raise DescriptionError(f"friction of '{name}' must not be negative")
+    return factor
 
 
 def _friction_model(value: Mapping[str, Any], base: Friction | None) -> str:

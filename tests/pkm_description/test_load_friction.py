@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 import pkm_description
-from pkm_description import DescriptionError, with_load_friction
+from pkm_description import DescriptionError, Friction, with_drive_terms, with_load_friction
 from pkm_description.exporters import build_export
 from pkm_description.friction import load_factors, with_only_load_friction
 
@@ -55,6 +57,25 @@ def test_further_factors_leave_the_robot_recognisable(plain):
     assert (bare.joints, bare.constraints) == (plain.joints, plain.constraints)
     with pytest.raises(DescriptionError, match="names 'elbow', which is no joint or constraint"):
         with_load_friction(plain, 'elbow')
+
+
+def test_friction_by_direction_stays_beside_it():
+    plain = pkm_description.load('rps_upv')
+    strut = plain.driven_joints[0]
+    before = plain.joint(strut).friction
+    assert before.coulomb != before.coulomb_negative
+    loaded = with_load_friction(plain, {strut: 0.1})
+    assert loaded.joint(strut).friction == dataclasses.replace(before, load=0.1)
+    bent = with_drive_terms(loaded, {strut: {'asymmetry': 1.0}}).joint(strut).friction
+    assert (bent.model, bent.load) == ('asymmetric', 0.1)
+    assert with_only_load_friction(loaded, {}).joints == plain.joints
+
+
+def test_the_model_of_load_friction_alone_has_no_other(plain):
+    urdf = plain.urdf.replace('damping="0.05" friction="0.3"', 'damping="2" friction="3"')
+    text = '  left_motor: {model: load, load: 1}\n  right_motor: {model: load, load: 1}\n'
+    found = pkm_description.loads(urdf, f'{plain.yaml_text}\nfriction:\n{text}')
+    assert found.joint('left_motor').friction == Friction(model='load', load=1.0)
 
 
 @pytest.mark.parametrize('form', ['mjcf', 'sdf'])
