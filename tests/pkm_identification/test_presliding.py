@@ -144,3 +144,17 @@ def test_estimators_with_motions_of_their_own_refuse_it(recording, model, estima
 def test_energy_knows_no_past(recording, model):
     with pytest.raises(EstimationError, match='knows no friction with a past'):
         identify(recording(1), model, 'ekf', drive_terms=TEXTS, measurement='energy')
+
+
+def test_the_data_ask_for_it(recording, model):
+    """Of drives that yield, at a deflection near theirs; the grid is coarse."""
+    found = identify(recording(1), model, friction='auto')
+    depths = {name: own.get('presliding') for name, own in found.drive_terms.items()}
+    assert set(depths) == set(TERMS)
+    for depth in depths.values():
+        assert 0.5 * DEPTH < depth < 2.0 * DEPTH
+    plain = identify(recording(1), model)
+    errors = [
+        validate(recording(2), each, model).against_measured.overall for each in (plain, found)
+    ]
+    assert errors[1] < 0.5 * errors[0]

@@ -13,6 +13,7 @@ from itertools import product
 
 import numpy as np
 
+from pkm_dynamics.drive_states import DriveStates
 from pkm_dynamics.friction_laws import LAWS
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.estimators.consistent.friction_columns import coulomb_names, drives_alike
@@ -26,6 +27,9 @@ POWERS = (0.25, 0.5, 0.75, 1.5, 2.0)
 # Of the Stribeck law: the usual exponential and the Gaussian
 STRIBECK_EXPONENTS = (1.0, 2.0)
 SPEEDS = 5  # of a law's characteristic speed, from the transition velocity to half the largest
+# Deflections of presliding over the travel of a drive: less is not seen at usual bands, more is
+# a spring, and no real joint
+DEPTHS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 SLOWEST = 1e-2  # of the largest speed, where the transition velocity is smaller or none
 
 
@@ -37,7 +41,8 @@ class Candidate:
     axes: tuple[int, ...]
     joints: tuple[str, ...]
     linear: bool = False  # whether the joints move along their axis
-    # of a law: its parameters but the amplitude; of a ripple: its period [m, rad]
+    # of a law: its parameters but the amplitude; of a ripple: its period, of presliding: its
+    # deflection [m, rad]
     shape: tuple[float, ...] = ()
     harmonics: tuple[int, ...] = ()  # of a ripple
     with_offset: bool = False  # of a spring: an offset moves its rest position
@@ -72,8 +77,15 @@ class Candidate:
             each.term is Term.OFFSET and set(each.axes) & set(self.axes) for each in taken
         )
 
-    def factors(self, signals: Signals, axis: int, transition_velocity: float) -> Array:
-        """Force per parameter (n, width) of one of its drives along a motion."""
+    def states(self, count: int) -> DriveStates:
+        """Bristles of presliding in its drives, of so many."""
+        depth = [self.shape[0] if axis in self.axes else np.inf for axis in range(count)]
+        return DriveStates(tuple(depth), (), (), (), (), 0.0)
+
+    def factors(
+        self, signals: Signals, axis: int, transition_velocity: float, states: Array | None = None
+    ) -> Array:
+        """Force per parameter (n, width) of one of its drives along a motion, with its states."""
         q = signals.positions[:, axis]
         if self.term is Term.OFFSET:
             return np.ones((len(q), 1))
@@ -88,6 +100,8 @@ class Candidate:
         sign = np.clip(speed / slow, -1.0, 1.0) if slow > 0 else np.sign(speed)
         if self.term is Term.ASYMMETRY:
             return np.abs(sign)[:, None]
+        if states is not None:
+            return (states[:, axis] - sign)[:, None]
         parameters = [np.asarray(each) for each in self.shape]
         return np.asarray(LAWS[self.term.value].shape(speed, sign, parameters)[0][:, None])
 
@@ -123,9 +137,27 @@ def candidates_of(problem: Problem, every: int = 1) -> list[Candidate]:
         is_static = all(each is None or each.presliding is None for each in terms)
         if is_static and friction_parameter(problem, members, 'coulomb') is not None:
             found.append(Candidate(Term.ASYMMETRY, tuple(axes), members, linear))
+            found += _presliding(problem, tuple(axes), members, linear, every)
         if all(coulomb_names(problem, joint) for joint in members):
             found += _laws(problem, tuple(axes), members, linear, every)
     return found
+
+
+def _presliding(
+    problem: Problem, axes: tuple[int, ...], joints: tuple[str, ...], linear: bool, every: int
+) -> Iterator[Candidate]:
+    """Presliding of drives that have none, with deflections from a grid."""
+    terms = problem.model.description.drive_terms
+    if any(terms[joint].presliding for joint in joints if joint in terms):
+        return
+    travel = max(
+        float(np.ptp(run.signals.positions[:, list(axes)], axis=0).max()) for run in problem.runs
+    )
+    some = DEPTHS[::every]
+    for depth in some:
+        shape = (float(f'{depth * travel:.2g}'),)  # as one would write it
+        if shape[0] > 0.0:
+            yield Candidate(Term.PRESLIDING, axes, joints, linear, shape, trials=float(len(some)))
 
 
 def friction_parameter(problem: Problem, joints: Sequence[str], kind: str) -> int | None:
@@ -288,12 +320,19 @@ def candidate_columns(problem: Problem, candidates: Sequence[Candidate]) -> Colu
         index = [known[id(each)] + k for each in some for k in range(each.width)]
         parameters[axis, : len(index)] = index
 
+    def past(signals: Signals, candidate: Candidate, samples: slice) -> Array | None:
+        if candidate.term is not Term.PRESLIDING:
+            return None
+        return signals.drive_states(candidate.states(problem.axes))[samples]
+
     def columns(signals: Signals, samples: slice) -> Array:
         some = replace(signals, samples=signals.samples.rows(samples))
         out = np.zeros((len(some), problem.axes, slots))
         for axis, of_axis in enumerate(own):
             if of_axis:
-                factors = [each.factors(some, axis, slow) for each in of_axis]
+                factors = [
+                    each.factors(some, axis, slow, past(signals, each, samples)) for each in of_axis
+                ]
                 whole = np.concatenate(factors, axis=1)
                 out[:, axis, : whole.shape[1]] = whole
         return out

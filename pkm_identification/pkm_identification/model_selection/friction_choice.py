@@ -122,6 +122,8 @@ def _terms(taken: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
         section: dict[str, Any] = {str(each.term): 0.0}
         if each.term is Term.SPRING:
             section = {'stiffness': 0.0, 'rest': 0.0}
+        elif each.term is Term.PRESLIDING:
+            section = {'presliding': each.shape[0]}
         elif each.term is Term.RIPPLE:
             harmonics = list(each.harmonics)
             section = {'ripple': {'period': each.shape[0], 'harmonics': harmonics}}

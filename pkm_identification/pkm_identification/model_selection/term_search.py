@@ -42,6 +42,8 @@ HARMONICS = (
     *((2, (1, 2)), (2, (1, 2, 3)), (2, (2, 3))),
     *((3, (1, 3)), (3, (2, 3)), (3, (1, 2, 3))),
 )
+# What yields is Coulomb friction as a whole: to this factor, as the grid of deflections is coarse
+YIELDING = 2.0
 WAVES = 15  # wave numbers of one step towards the period
 PERIOD_STEPS = 3  # a peak is as wide as one over the travel, and known to 0.3 % of it then
 
@@ -91,7 +93,7 @@ class Judged:
             linear=candidate.linear,
             period=candidate.shape[0] if candidate.term is Term.RIPPLE else None,
             harmonics=candidate.harmonics,
-            shape=candidate.shape if candidate.term.is_law else (),
+            shape=candidate.shape if is_friction(candidate) else (),
             is_ambiguous=self.is_ambiguous,
             replaces=tuple(names[index] for index in candidate.replaces),
         )
@@ -112,7 +114,7 @@ class Search:
         self._plain = [
             each
             for each in candidates_of(self.problem, self.every)
-            if not (each.term.is_law and set(each.joints) & set(self.with_laws))
+            if not (is_friction(each) and set(each.joints) & set(self.with_laws))
             and (self.may_change or each.term is not Term.ASYMMETRY)
         ]
         self._columns: Columns = candidate_columns(self.problem, self._plain)
@@ -327,11 +329,22 @@ class Search:
         if candidate.term is Term.ASYMMETRY:
             coulomb = friction_parameter(self.problem, candidate.joints, 'coulomb')
             return coulomb is not None and bool(abs(trial.values[0]) <= trial.free_values[coulomb])
+        if candidate.term is Term.PRESLIDING:
+            coulomb = friction_parameter(self.problem, candidate.joints, 'coulomb')
+            if coulomb is None:
+                return False
+            level = trial.free_values[coulomb]
+            return bool(level / YIELDING < trial.values[0] < level * YIELDING)
         if not candidate.term.is_law:
             return True
         index = np.concatenate([self._friction[axis] for axis in candidate.axes])
         before, after = equations.free_values[index], trial.free_values[index]
         return bool(trial.values[0] > 0 and (after >= np.minimum(before, 0.0)).all())
+
+
+def is_friction(candidate: Candidate) -> bool:
+    """Whether a candidate is a shape of friction: a law, or presliding."""
+    return candidate.term.is_law or candidate.term is Term.PRESLIDING
 
 
 def _friction_parameters(problem: Problem) -> list[Indices]:

@@ -16,6 +16,7 @@ class Term(str, Enum):
     ROTOR = 'rotor'
     ASYMMETRY = 'asymmetry'
     RIPPLE = 'ripple'
+    PRESLIDING = 'presliding'
     STRIBECK = 'stribeck'
     ATAN = 'atan'
     POWER = 'power'
@@ -46,7 +47,8 @@ class TriedTerm:
     linear: bool = False  # whether the joints move along their axis (else they turn)
     period: float | None = None  # of a ripple [m, rad]
     harmonics: tuple[int, ...] = ()  # of a ripple
-    shape: tuple[float, ...] = ()  # of a friction law: its parameters but the amplitude
+    # of a friction law: its parameters but the amplitude; of presliding: the deflection [m, rad]
+    shape: tuple[float, ...] = ()
     # an offset that the data do not tell from Coulomb friction by direction
     is_ambiguous: bool = False
     replaces: tuple[str, ...] = ()  # parameters of the model that it stands in place of
@@ -68,6 +70,7 @@ WORDS = {
     Term.SPRING: 'residuals in proportion to the position: spring',
     Term.ROTOR: 'residuals in proportion to the acceleration: rotor inertia',
     Term.RIPPLE: 'residuals periodic in position with {period}: ripple',
+    Term.PRESLIDING: 'friction that yields before it slips: presliding',
     Term.STRIBECK: 'Stribeck friction',
     Term.ATAN: 'friction that saturates with the speed (arctangent)',
     Term.POWER: 'friction by a power of the speed',
