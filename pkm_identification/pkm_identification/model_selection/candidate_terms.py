@@ -67,7 +67,9 @@ class Candidate:
         is_moved = self.with_offset and other.term is Term.OFFSET
         is_within = self.term is Term.OFFSET and other.with_offset
         are_laws = self.term.is_law and other.term.is_law
-        return self.term == other.term or are_laws or is_moved or is_within
+        # the column of friction by direction is that of drives that do not yield
+        yielding = {self.term, other.term} == {Term.PRESLIDING, Term.ASYMMETRY}
+        return self.term == other.term or are_laws or is_moved or is_within or yielding
 
     def needs(self, taken: Sequence[Candidate]) -> bool:
         """Whether it cannot stand alone: a spring without offset beside none."""
