@@ -48,8 +48,9 @@ LOG = RealLog(
     robot='AIRBOT Play, six axes and a gripper',
     source='https://github.com/liuyurong129/figaroh_kinova, commit 24b73ff, examples/airbot_play',
     licence='none stated in the repository: for own studies only',
-    conventions='SI, 100 Hz without stamps; positions in 16-bit counts, torques [N m] in steps of '
-    'the drives. URDF of the manufacturer as it lies beside the data.',
+    conventions='SI, without stamps: 100 Hz by the configuration beside the data. Positions in '
+    '16-bit counts, torques [N m] in steps of the drives. URDF of the '
+    'manufacturer as it lies beside the data.',
     split='a sweep of 30 s trains, point-to-point motions of 28 s test',
     convert=convert,
 )
