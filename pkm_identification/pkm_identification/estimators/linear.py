@@ -6,6 +6,7 @@ import numpy as np
 
 from pkm_identification.arrays import Array
 from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
@@ -38,12 +39,32 @@ def ls(problem: Problem) -> Estimate:
 def wls(problem: Problem) -> Estimate:
     """Weighted least squares: axes and rows weighted by their noise variance.
 
-    Correlation between axes is not used for the estimate, but enters its covariance.
+    Where the residuals of an axis are larger than the spread over periods, the model lacks
+    something there: what they are larger by adds to the variance, so that an axis without noise
+    does not bend the parameters of the others. Correlation between axes is not used for the
+    estimate, but enters its covariance.
     """
     noise = noise_of_rows(problem)
-    variances = (np.diagonal(each, axis1=-2, axis2=-1) for each in noise)
-    weights = [np.eye(problem.axes) / np.sqrt(each)[..., None] for each in variances]
+    variances = [np.diagonal(each, axis1=-2, axis2=-1) for each in noise]
+    weights = [_by_axis(each) for each in variances]
+    for _ in range(PASSES if any(run.covariance is not None for run in problem.runs) else 0):
+        found = weighted_least_squares(problem.without_prior(), weights, noise).values
+        weights = [
+            _by_axis(own + _lacking(problem, run, found, own))
+            for run, own in zip(problem.runs, variances, strict=True)
+        ]
     return weighted_least_squares(problem, weights, noise)
+
+
+def _by_axis(variances: Array) -> Array:
+    """Weights (..., n_a, n_a) of axes with variances (..., n_a)."""
+    return np.asarray(np.eye(variances.shape[-1]) / np.sqrt(variances)[..., None])
+
+
+def _lacking(problem: Problem, run: Run, values: Array, variances: Array) -> Array:
+    """Mean square (n_a,) of residuals beyond variances (..., n_a) of the noise."""
+    square = np.diag(residual_covariance(problem, run, values))
+    return np.maximum(square - variances.reshape(-1, len(square)).mean(axis=0), 0.0)
 
 
 def gauss_markov(problem: Problem) -> Estimate:
