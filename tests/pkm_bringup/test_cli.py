@@ -585,6 +585,7 @@ def test_validate(data, model_file, prints):
     figures = content['against_measured']
     assert len(figures['relative_absolute_error']) == 6
     assert 0 < figures['relative_absolute_error_overall'] < 1
+    assert 0 < figures['relative_rms_overall'] < 1
     assert content['coverage']['level'] == 0.95 and content['coverage']['truth_overall'] > 0.5
     assert len(content['noise_test']['p_value']) == len(content['noise_covariance']) == 6
     assert content['parameter_error']['median'] < 1.0
@@ -603,6 +604,8 @@ def test_validate(data, model_file, prints):
     assert 'leg6_strut' in text and 'unbiased' in text and '50 % nominal' in text
     assert re.search(r'open-loop rollout .*\n.*\n.*\n +0\.02 +8 of 8 ', text)
     assert 'eps_AV' in text
+    rms = f'{100 * figures["relative_rms_overall"]:.3g} %'
+    assert f'RMS error over the RMS force, the measure of pkm identify: {rms}' in text
 
 
 def test_validate_refuses_options(data, model_file, fails):

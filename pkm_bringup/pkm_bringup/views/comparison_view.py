@@ -66,7 +66,8 @@ def print_best(candidates: Sequence[Candidate]) -> None:
         sys.stdout.write('\nno held-out forces were predicted: nothing tells which to use\n')
         return
     row = found.row()
-    text = f'use {found.name}: it predicts held-out forces within {100 * row["held_out"]:.3g} %'
+    error = f'an eps_RA of {100 * row["held_out"]:.3g} %'
+    text = f'use {found.name}: it predicts held-out forces with {error}'
     usual = next((each.row() for each in candidates if each.name == USUAL), None)
     if usual is not None and found.name != USUAL and usual.get('held_out') is not None:
         text += f' ({USUAL}: {100 * usual["held_out"]:.3g} %)'

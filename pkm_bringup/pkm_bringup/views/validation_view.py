@@ -33,7 +33,12 @@ def print_validation(summary: dict[str, Any]) -> None:
     text = f'{100 * measured["relative_absolute_error_overall"]:.3g} %'
     if truth is not None:
         text += f', to the truth {100 * truth["relative_absolute_error_overall"]:.3g} %'
-    lines = [f'relative absolute error overall: {text}', verdict(summary)]
+    rms = f'{100 * measured["relative_rms_overall"]:.3g} %'
+    lines = [
+        f'relative absolute error (eps_RA) overall: {text}',
+        f'RMS error over the RMS force, the measure of pkm identify: {rms}',
+        verdict(summary),
+    ]
     if coverage is not None:
         lines += _coverage(coverage, measured['relative_absolute_error_overall'])
     if summary['parameter_error'] is not None:
@@ -50,7 +55,7 @@ def _percent(values: list[float] | None) -> list[float] | None:
 def _coverage(coverage: dict[str, Any], error: float) -> list[str]:
     """Return the shares within the bounds, never without the error that the bounds allow."""
     lines = []
-    level = f'{100 * coverage["level"]:g} % nominal, at an error of {100 * error:.3g} %'
+    level = f'{100 * coverage["level"]:g} % nominal, at an eps_RA of {100 * error:.3g} %'
     for key, what in (
         ('measured_overall', f'measured forces (noise: {coverage["noise_from"]})'),
         ('truth_overall', 'noise-free forces (parameters and motion)'),

@@ -26,7 +26,7 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.source import Block, Source
-from pkm_identification.regression.held_out import Parts, parts, solved
+from pkm_identification.regression.held_out import Parts, part_counts, parts, solved
 from pkm_identification.regression.run import RowRegressor, Run
 from pkm_identification.regression.selection import Selection
 from pkm_identification.signals.averaging import Averaged
@@ -149,6 +149,8 @@ def choose_band(
         return [Run(each.signals(chosen, half), base, model, selection) for each in pieces]
 
     margins = [each.margin / each.recording.source.count for each in pieces]
+    spans = [(1 - 2 * out) * each.span for each, out in zip(pieces, margins, strict=True)]
+    counts = part_counts(spans, PARTS)  # not by the samples of a band, which differ
     tried: list[_Tried] = []
     chosen = 0
     for cutoff in cutoffs:
@@ -157,7 +159,7 @@ def choose_band(
         try:
             runs = of(cutoff)
             targets = [each.forces_of(run.signals) for each, run in zip(pieces, runs, strict=True)]
-            found, measured = parts(runs, PARTS, margins, targets)
+            found, measured = parts(runs, counts, margins, targets)
         except (EstimationError, KinematicsError):  # too few rows; noise beyond what can be reached
             continue
         tried.append(_Tried(cutoff, found, measured, found.held_out_values()[0]))

@@ -15,6 +15,7 @@ PASSES = 3  # of weights from residuals: they hardly change after the second
 SINGULAR = 1e-12  # of the largest eigenvalue of the scaled square: double precision ends there
 LEAST_FORCE = 1e-9  # of the largest axis' power: less is no force
 LEAST_RESIDUAL = 1e-12  # of the forces' power, in data without noise
+CONSTANT = 1e-12  # of the forces' power: a spread below it is rounding of one value
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,10 @@ class Parts:
 
     @property
     def spread(self) -> Array:
-        """Sum of squares (n_a,) of the forces about their mean."""
-        return np.asarray(
-            self.power.sum(axis=0) - self.total.sum(axis=0) ** 2 / max(self.count.sum(), 1.0)
-        )
+        """Sum of squares (n_a,) of the forces about their mean; about zero where they are one."""
+        mean = self.total.sum(axis=0) ** 2 / max(self.count.sum(), 1.0)
+        found = self.power.sum(axis=0) - mean
+        return np.where(found > CONSTANT * self.size, found, self.size)
 
     @property
     def size(self) -> Array:
@@ -65,26 +66,25 @@ class Parts:
         return solved(square, np.einsum('a,kai->i', weights, self.mixed))
 
 
+def part_counts(durations: Sequence[float], count: int) -> list[int]:
+    """Parts of recordings by their durations, about so many together, at least one each."""
+    shares = np.array(durations) / np.sum(durations)
+    return [int(each) for each in np.maximum(1, np.round(count * shares))]
+
+
 def parts(
     runs: Sequence[Run],
-    count: int,
+    counts: Sequence[int],
     margins: Sequence[float] | None = None,
     targets: Sequence[Array] | None = None,
 ) -> tuple[Parts, Parts]:
-    """Divide filtered runs into about so many parts of equal time, at least one a run.
+    """Divide filtered runs into so many parts of equal time each (`part_counts`).
 
     Parts of the same recordings are the same times, whatever the band. `margins` are shares of the
     runs at either end that give no rows. The second ones have other forces: `targets` (n, n_a) at
     the samples of each run, in place of the filtered ones; without any they are the same.
     """
     margins = margins or [0.0] * len(runs)
-    durations = np.array(
-        [
-            (1 - 2 * margin) * len(run.signals) / run.filter.rate
-            for run, margin in zip(runs, margins, strict=True)
-        ]
-    )
-    counts = np.maximum(1, np.round(count * durations / durations.sum())).astype(int)
     sums = [
         _sums(run, margin, int(each), None if targets is None else targets[i])
         for i, (run, margin, each) in enumerate(zip(runs, margins, counts, strict=True))

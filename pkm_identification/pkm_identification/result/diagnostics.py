@@ -216,7 +216,7 @@ class Diagnostics(PlainMapping):
             condition=given.read(ConditionNumbers)
             if 'condition_number_weighted' in given
             else None,
-            force_errors=given.mapping('force_errors').read(ForceErrors)
+            force_errors=_read_force_errors(given.mapping('force_errors'))
             if 'force_errors' in given
             else None,
             residual_findings=given.mapping('residual_findings').read(ResidualFindings)
@@ -230,6 +230,16 @@ class Diagnostics(PlainMapping):
             warnings=tuple(given.texts('warnings')) if 'warnings' in given else (),
             own={key: given.content[key] for key in given.content if key not in known},
         )
+
+
+def _read_force_errors(given: Fields) -> ForceErrors:
+    """Errors of predicted forces; files before drives at rest had others under the same names."""
+    if 'holding' not in given:
+        raise ValueError(
+            f"'{given.where}' was written by an earlier release, whose errors of forces have other "
+            'terms: identify again'
+        )
+    return given.read(ForceErrors)
 
 
 def _read_data(given: Fields) -> tuple[DataDiagnostics, ...]:

@@ -24,6 +24,8 @@ class Comparison:
     # per actuator (n_a,): sum |predicted - reference| / sum |reference - mean| [M 33]
     relative_absolute_error: Array
     overall: float  # the same over all actuators together
+    # root mean square of the errors over that of the references, over all actuators together
+    relative_rms: float
     residual_rms: Array  # (n_a,) [N, N m]
     residual_covariance: Array  # (n_a, n_a) of the model error
 
@@ -91,6 +93,7 @@ class RunningComparison:
         self._mean, self.count = mean, 0
         self._error, self._spread = np.zeros_like(mean), np.zeros_like(mean)
         self._square = np.zeros((len(mean), len(mean)))
+        self._power = 0.0
 
     def add(self, predicted: Array, reference: Array) -> None:
         """Take in forces (k, n_a)."""
@@ -99,6 +102,7 @@ class RunningComparison:
         self._error += np.abs(residual).sum(axis=0)
         self._spread += np.abs(reference - self._mean).sum(axis=0)
         self._square += residual.T @ residual
+        self._power += float(np.sum(reference**2))
 
     def result(self) -> Comparison:
         """Return the figures of all samples."""
@@ -107,6 +111,7 @@ class RunningComparison:
             return Comparison(
                 self._error / self._spread,
                 float(self._error.sum() / self._spread.sum()),
+                float(np.sqrt(np.trace(self._square) / self._power)) if self._power else np.inf,
                 np.sqrt(np.diag(covariance)),
                 covariance,
             )

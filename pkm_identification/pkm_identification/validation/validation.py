@@ -80,6 +80,7 @@ class Validation:
             return {
                 'relative_absolute_error': comparison.relative_absolute_error,
                 'relative_absolute_error_overall': comparison.overall,
+                'relative_rms_overall': comparison.relative_rms,
                 'residual_rms': comparison.residual_rms,
                 'residual_covariance': comparison.residual_covariance,
             }

@@ -73,7 +73,7 @@ def _bias_at(data, model, cutoff, scored_in):
         chosen = replace(options, cutoff=band)
         return [Run(each.signals(chosen, half), base, model, selection) for each in pieces]
 
-    found, scored = (parts(of(each), 10)[0] for each in (cutoff, scored_in))
+    found, scored = (parts(of(each), [10])[0] for each in (cutoff, scored_in))
     return band_choice._noise_bias(of, cutoff, pieces, found, scored)
 
 
@@ -81,7 +81,7 @@ def test_parts_say_the_same_as_their_rows(record, slider_model):
     signals = process(record(periods=6, seed=3), SignalOptions(method='filter', cutoff=20.0))
     problem = build_problem(signals, slider_model)
     run = problem.runs[0]
-    found, measured = parts([run], 5, targets=[2.0 * run.signals.forces])
+    found, measured = parts([run], [5], targets=[2.0 * run.signals.forces])
     values = slider_model.nominal_parameters * 0.9
     assert found.count.sum() == run.count
     assert found.errors(values).sum(axis=0) == pytest.approx(
@@ -114,7 +114,7 @@ def test_an_axis_without_forces_spoils_nothing(record, slider_model):
     run = build_problem(
         process(silent, SignalOptions(method='filter', cutoff=20.0)), slider_model
     ).runs[0]
-    values, weights = parts([run], 5)[0].held_out_values()
+    values, weights = parts([run], [5])[0].held_out_values()
     assert np.isfinite(values).all() and np.isfinite(weights).all()
 
 
@@ -214,3 +214,28 @@ def test_one_leap_of_a_position_does_not_narrow_the_prediction(record, slider_mo
         for each in (data, leapt)
     ]
     assert cutoffs[1] == pytest.approx(cutoffs[0], rel=0.3)
+
+
+def chosen_of(recordings, model):
+    base = model.base_parameters()
+    selection = build_selection(base.names, model.nominal_parameters)
+    options = SignalOptions(method='filter')
+    return band_choice.choose_band(
+        band_choice.pieces_of(recordings), model, base, selection, options
+    )
+
+
+def test_recordings_about_as_long_have_the_same_parts_in_every_band(record, slider_model):
+    """Four of them have 2.5 of ten parts each: one sample of a band must not make that two."""
+    data = [record(periods=each / 500, rate=500.0, seed=each) for each in (3000, 3006, 2986, 2997)]
+    assert len(chosen_of(data, slider_model).trials) > 2
+
+
+def test_noise_of_the_motion_is_told_of_constant_forces_too(record, slider_model):
+    """Relative to the forces themselves: they have no spread."""
+    data = record(periods=6, rate=500.0, position_noise=1e-5)
+    forces = np.array(data.efforts)
+    forces[:, 1] = 7.0
+    choice = chosen_of([data.changed(efforts=forces)], slider_model)
+    assert choice.noise_bias.shape == (2,) and (choice.noise_bias < 10.0).all()
+    assert all(trial.error < 1e3 for trial in choice.trials)

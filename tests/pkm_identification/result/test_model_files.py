@@ -13,7 +13,7 @@ from pkm_description.errors import ModelFileError
 from pkm_identification import identify, load_result, validate
 from pkm_identification.datasets import Truth
 from pkm_identification.result.provenance import description_path
-from pkm_identification.validation.validate import relative_absolute_error
+from pkm_identification.validation.validate import compare, relative_absolute_error
 
 
 @pytest.fixture
@@ -145,6 +145,11 @@ def changed(value):
         (('base_columns', 0, 'a.m'), changed(None), r"'base_matrix\[0\]' and 'base_columns\[0\]'"),
         (('residual_analysis', 0, 'rms'), changed('x'), r"'residual_analysis\[0\].rms' must be"),
         (('diagnostics',), changed([]), "'diagnostics' must be a mapping"),
+        (
+            ('diagnostics', 'force_errors', 'holding'),
+            changed(None),
+            "'diagnostics.force_errors' was written by an earlier release, .*: identify again",
+        ),
     ],
 )
 def test_edited_files(tmp_path, result, keys, edit, message):
@@ -195,6 +200,8 @@ def test_relative_absolute_error():
     per_axis, overall = relative_absolute_error(reference + [0.5, -1.0], reference)
     np.testing.assert_allclose(per_axis, [0.5, 1.0])
     assert overall == pytest.approx(0.75)
+    rms = np.sqrt((2 * 0.5**2 + 2 * 1.0**2) / (1.0 + 4.0 + 9.0))
+    assert compare(reference + [0.5, -1.0], reference).relative_rms == pytest.approx(rms)
 
 
 def test_validation_on_another_recording(record, slider_model, motion, result):
