@@ -77,8 +77,9 @@ class TrajectoryController:
         self._last_time: float | None = None
         self._ending: tuple[ErrorCode, str] = (ErrorCode.NONE, '')
         self._statistics = TrackingStatistics.empty(model.n_a)
-        self._motion: PlatformMotion | None = None  # of the latest cycle
-        self._evaluated: float | None = None  # its time within the motion [s]
+        self._motion: PlatformMotion | None = None  # of the latest cycle of a motion
+        self._evaluated: float | None = None  # its time [s]
+        self._states = feedforward.states  # drives whose states the motions have
 
     @property
     def active(self) -> bool:
@@ -104,7 +105,7 @@ class TrajectoryController:
         self._servo.reset()
         self._last_time = None
         self._execution = None
-        self._motion = motion
+        self._motion, self._evaluated = motion, None
         self._rest = _Desired(motion, measured, np.zeros_like(measured))
 
     def deactivate(self) -> Outcome | None:
@@ -156,7 +157,7 @@ class TrajectoryController:
                 ErrorCode.INFEASIBLE, 'the motion does not start where the robot rests'
             )
         self._execution = execution
-        self._origin = self._evaluated = None
+        self._origin = None
         self._ending = (ErrorCode.NONE, '')
         self._statistics = TrackingStatistics.empty(self.model.n_a)
 
@@ -208,6 +209,7 @@ class TrajectoryController:
             )
         self._last_time = time
         feedforward = self.feedforward
+        self._follow_states(feedforward, rest)
         desired, phase, progress, outcome = self._advance(rest, time, feedforward)
         error = desired.position - measured
         force = desired.force
@@ -240,7 +242,7 @@ class TrajectoryController:
                 self._brake(0.0)
         now = time - self._origin
         try:
-            desired = self._evaluate(self._execution, now, feedforward)
+            desired = self._evaluate(self._execution, now, time, feedforward)
         except PkmError as error:
             raise ControlFault(ErrorCode.KINEMATICS, f'at t = {now:.4f} s: {error}') from error
         state = self._execution.state(now)
@@ -253,16 +255,30 @@ class TrajectoryController:
         return desired, state.phase, progress, outcome
 
     def _evaluate(
-        self, execution: Execution | StoppedExecution, now: float, feedforward: Feedforward
+        self,
+        execution: Execution | StoppedExecution,
+        now: float,
+        time: float,
+        feedforward: Feedforward,
     ) -> _Desired:
         motion = execution.motion([now], self.model, initial=self._motion)
-        interval = 0.0 if self._evaluated is None else now - self._evaluated
+        # from the motion before: drives cool down while the robot rests
+        interval = 0.0 if self._evaluated is None else time - self._evaluated
         joints, force = feedforward.along(self.model, motion, self._motion, interval)
         # Found once: the next cycle starts from them.
         motion.joint_positions, motion.joint_velocities, motion.joint_accelerations = joints
-        self._motion, self._evaluated = motion, now
+        self._motion, self._evaluated = motion, time
         position, velocity = (array[0, self._actuated] for array in joints[:2])
         return _Desired(motion, position, velocity, force[0])
+
+    def _follow_states(self, feedforward: Feedforward, rest: _Desired) -> None:
+        """Forget the states of the drives where another feedforward has others."""
+        if feedforward.states == self._states:
+            return
+        self._states = feedforward.states
+        for motion in (self._motion, rest.motion):
+            if motion is not None:
+                motion.drive_states = None
 
     def _supervise(self, phase: Phase, measured: Floats, error: Floats, saturated: bool) -> None:
         joints, options = self.model.actuated_joints, self.options

@@ -145,7 +145,8 @@ def identified_feedforward(
     joints' loads are those of the values. Raises
     ModelFileError when a parameter is missing, unknown, given twice or not finite;
     NotPhysicalError when a mass, a friction coefficient or a rotor inertia is negative, a body's
-    inertia is none of any distribution of mass, or a drive's friction would drive it.
+    inertia is none of any distribution of mass, or a drive's friction would drive it;
+    DescriptionError when the robot cannot have presliding, a warm-up or load friction there.
     """
     numbers = np.asarray(values, dtype=float)
     names = list(parameter_names)
@@ -155,7 +156,8 @@ def identified_feedforward(
         twice = next(entry for entry in names if names.count(entry) > 1)
         raise ModelFileError(f"parameter '{twice}' is given twice")
     by_name = dict(zip(names, numbers.tolist(), strict=True))
-    by_name, asymmetry = _with_mean_friction(model, by_name)
+    given = by_name
+    by_name, asymmetry = _with_mean_friction(model, given)
     names = list(by_name)
     known = set(model.parameter_names)
     beyond = [entry for entry in names if entry not in known and is_friction_law_parameter(entry)]
@@ -201,7 +203,7 @@ def identified_feedforward(
         model.actuated_joints,
         model.description.transition_velocity,
     )
-    _check_friction(law, by_name)
+    _check_friction(law, given)
     return replace(found, friction=law) if friction else found
 
 

@@ -195,8 +195,9 @@ def _rubbing(joint: Joint, asymmetry: float | None, where: str) -> Joint:
     mean = friction.coulomb
     if friction.model == 'asymmetric':
         mean = 0.5 * (friction.coulomb + friction.coulomb_negative)
+    viscous = 0.0 if friction.model == 'coulomb' else friction.viscous  # what the URDF says besides
     if asymmetry is None:
-        plain = Friction(mean, friction.viscous, mean, load=friction.load)
+        plain = Friction(mean, viscous, mean, load=friction.load)
         return replace(joint, friction=plain)
     if abs(asymmetry) > mean:
         raise DescriptionError(
@@ -204,7 +205,7 @@ def _rubbing(joint: Joint, asymmetry: float | None, where: str) -> Joint:
             f'{mean:g}, which would drive the joint'
         )
     forwards, backwards = mean + asymmetry, mean - asymmetry
-    bent = Friction(forwards, friction.viscous, backwards, 'asymmetric', friction.load)
+    bent = Friction(forwards, viscous, backwards, 'asymmetric', friction.load)
     return replace(joint, friction=bent)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description import Description, with_drive_terms, with_load_friction
@@ -63,7 +64,7 @@ class ClosedChainModel(DynamicModel):
 
         `terms` as of `pkm_description.with_drive_terms`, which also says what is raised.
         """
-        return ClosedChainModel(with_drive_terms(self.description, terms))
+        return self._of(with_drive_terms(self.description, terms))
 
     def with_load_friction(
         self, factors: Mapping[str, float] | Sequence[str] | str
@@ -72,7 +73,16 @@ class ClosedChainModel(DynamicModel):
 
         `factors` as of `pkm_description.with_load_friction`, which also says what is raised.
         """
-        return ClosedChainModel(with_load_friction(self.description, factors))
+        return self._of(with_load_friction(self.description, factors))
+
+    def _of(self, description: Description) -> ClosedChainModel:
+        """Model of a robot of which more is modelled, with the loads that this one has."""
+        model = ClosedChainModel(description)
+        if np.array_equal(self.load_parameters, self.nominal_parameters):
+            return model
+        own = dict(zip(self.parameter_names, self.load_parameters.tolist(), strict=True))
+        nominal = zip(model.parameter_names, model.nominal_parameters.tolist(), strict=True)
+        return model.with_load_parameters([own.get(name, value) for name, value in nominal])
 
     def with_load_parameters(self, parameters: ArrayLike) -> ClosedChainModel:
         """Return the model with the loads of its joints from other standard parameters (n_p,).

@@ -463,7 +463,7 @@ def test_an_error_in_the_model_stops_commands(capsys) -> None:
     def broken(model, motion):
         raise ZeroDivisionError('by nothing')
 
-    bench.loop.controller.feedforward = SimpleNamespace(name='broken', forces=broken)
+    bench.loop.controller.feedforward = SimpleNamespace(name='broken', forces=broken, states=None)
     bench.feed(state(10**9 + 10**6))
     assert bench.sent == ['command', 'zero']
     assert 'ZeroDivisionError: by nothing' in str(bench.faults[0])
@@ -567,7 +567,7 @@ def test_a_thread_that_ended_is_noticed() -> None:
 def test_a_fault_of_the_first_cycle_is_one_of_the_activation() -> None:
     bench = Bench()
     bench.feed(state(10**9))
-    bench.loop.controller.feedforward = SimpleNamespace(name='broken', forces=broken)
+    bench.loop.controller.feedforward = SimpleNamespace(name='broken', forces=broken, states=None)
     with pytest.raises(ControlFault, match='cable pulled'):
         bench.loop.activate()
     assert not bench.loop.commanding and bench.sent == ['zero']

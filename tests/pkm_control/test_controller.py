@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from every_model import model_of
 from gantry import Gantry, GantryPlant, ShuffledGantry
 
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.control_types import ControlFault, ControllerOptions, ErrorCode
 from pkm_control.controller import TrajectoryController
-from pkm_control.feedforward import Feedforward, no_feedforward, nominal_feedforward
+from pkm_control.feedforward import (
+    Feedforward,
+    identified_feedforward,
+    no_feedforward,
+    nominal_feedforward,
+)
 from pkm_control.gains import servo_gains
 from pkm_control.servo import JointServo
 from pkm_description.errors import PkmError
@@ -678,3 +684,68 @@ def test_noise_on_the_sensors_stays_small_in_the_command() -> None:
     quiet = recording.commands[recording.phase == Phase.HOLD]
     assert quiet.std(axis=0).max() < 20.0
     assert np.abs(recording.errors).max() < 1e-3
+
+
+def five_bar_with(**terms: float) -> Feedforward:
+    """Feedforward of a five-bar whose drives have further terms."""
+    model = model_of('skew_five_bar')
+    values = dict(zip(model.parameter_names, model.nominal_parameters.tolist(), strict=True))
+    own = {f'{joint}.{name}': v for joint in model.actuated_joints for name, v in terms.items()}
+    values |= own
+    return identified_feedforward(model, 'identified', list(values), list(values.values()))
+
+
+def moved(c: TrajectoryController, begin: float) -> np.ndarray:
+    """Move drives by 0.02 rad in 0.2 s and hold; states of the drives after the first cycle."""
+    rest = c.resting_coordinates('actuators')
+    path = PointToPoint([0.0, 0.2], [rest, rest + 0.02], 'actuators', c.model.actuated_joints)
+    c.step(begin, rest)
+    c.start(c.plan(path))
+    first, measured = None, rest
+    for time in begin + 0.01 * np.arange(1, 40):
+        measured = c.step(time, measured).desired_position
+        if first is None:
+            first = c._motion.drive_states
+    assert not c.busy
+    return first
+
+
+WARM = {'warm_up_time1': 5.0, 'warm_up1': 0.3, 'warm_up_coulomb': 1.0}
+
+
+@pytest.mark.parametrize('when', ['motion', 'hold'])
+@pytest.mark.parametrize(
+    ('before', 'after'), [({'presliding': 0.01}, WARM), (WARM, {'presliding': 0.01})]
+)
+def test_a_model_with_other_states_of_drives_may_come_at_any_time(before, after, when) -> None:
+    c = controller(model_of('skew_five_bar'), five_bar_with(**before))
+    rest = c.model.home_actuators
+    c.activate(rest)
+    time = 0.4
+    if when == 'hold':
+        moved(c, 0.0)
+    else:
+        time = 0.02
+        path = PointToPoint([0.0, 1.0], [rest, rest], 'actuators', c.model.actuated_joints)
+        c.start(c.plan(path))
+        c.step(0.0, rest)
+        c.step(0.01, rest)
+    c.feedforward = five_bar_with(**after)
+    result = c.step(time, c._motion.joint_positions[0, c._actuated])
+    assert np.isfinite(result.command).all()
+    assert c.active
+    assert c.busy == (when == 'motion')
+
+
+def test_drives_cool_down_while_the_robot_rests() -> None:
+    """Over ten time constants between two motions."""
+    c = controller(
+        model_of('skew_five_bar'), five_bar_with(**WARM, warm_up_start1=2.0), max_interval=np.inf
+    )
+    c.activate(c.model.home_actuators)
+    n_a = c.model.n_a
+    assert (moved(c, 0.0)[0, n_a:] == 2.0).all()
+    kept = np.exp(-10.0)
+    again = moved(c, 50.0)[0, n_a:]
+    assert (again < 2.1 * kept).all()
+    assert (again > 1.5 * kept).all()  # the first motion takes exp(-0.4 / 5) and heats a little

@@ -219,6 +219,22 @@ def test_a_law_may_fall_to_the_lesser_coulomb_friction(friction, least) -> None:
             build(bound * (1.0 + 3e-6))
 
 
+def test_a_law_is_held_by_the_lesser_friction_by_direction_that_the_model_lacks() -> None:
+    """The mean of both, which the model has, would hold 3.5."""
+    model = with_names('platform.m', 'x.coulomb')
+    model.description.transition_velocity = 0.002
+    values = {'platform.m': 1.0, 'x.coulomb_positive': 5.0, 'x.coulomb_negative': 2.0}
+    values |= {'x.stribeck_velocity': 0.6, 'x.stribeck_exponent': 1.0}
+
+    def build(force: float):
+        given = values | {'x.stribeck_force': force}
+        return identified_feedforward(model, 'law', list(given), list(given.values()))
+
+    assert build(-1.9).friction is not None
+    with pytest.raises(NotPhysicalError, match='drives the joint'):
+        build(-3.0)
+
+
 @pytest.mark.filterwarnings('error')
 def test_laws_without_coulomb_friction_beside_them_are_not_negative() -> None:
     model = with_names('platform.m', 'y.coulomb')

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gantry import Gantry
+from slides import slides
 
 pytest.importorskip('rclpy')
 
 from pkm_control.nodes.model_service import ModelRefused, requested_feedforward  # noqa: E402
+from pkm_description import loads  # noqa: E402
+from pkm_dynamics import ClosedChainModel  # noqa: E402
 from pkm_msgs.msg import DynamicParameters  # noqa: E402
 from pkm_msgs.srv import SetModel  # noqa: E402
 
@@ -97,3 +100,20 @@ def test_refusals_say_why_and_have_a_code(changes: dict, code: int, message: str
     with pytest.raises(ModelRefused) as caught:
         requested_feedforward(MODEL, request(**changes))
     assert (caught.value.code, str(caught.value)) == (code, message)
+
+
+def test_friction_that_the_robot_cannot_have_is_refused() -> None:
+    plain = slides()
+    text = f'{plain.yaml_text}friction: {{along: {{model: viscous, viscous: 2}}}}\n'
+    model = ClosedChainModel(loads(plain.urdf, text))
+    values = dict(zip(model.parameter_names, model.nominal_parameters.tolist(), strict=True))
+    values['along.presliding'] = 0.01
+    asked = request(
+        robot=model.description.name,
+        description_digest=model.description.digest,
+        standard_name=list(values),
+        standard_value=list(values.values()),
+    )
+    with pytest.raises(ModelRefused, match="'along' has presliding, but no Coulomb") as refusal:
+        requested_feedforward(model, asked)
+    assert refusal.value.code == CODES.WRONG_PARAMETERS

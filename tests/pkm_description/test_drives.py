@@ -205,3 +205,14 @@ def test_coulomb_friction_gets_two_values_where_the_description_has_one():
     none = f'friction: {{{joint}: {{model: none}}}}\ndrives: {{{joint}: {{asymmetry: 0}}}}'
     with pytest.raises(DescriptionError, match='no Coulomb friction that could'):
         pkm_description.loads(plain.urdf, f'{plain.yaml_text}{none}')
+
+
+def test_friction_by_direction_has_no_viscous_part_where_the_model_has_none():
+    """The URDF gives one, which the model `coulomb` leaves out."""
+    plain = slides()
+    damped = plain.urdf.replace('</joint>', '<dynamics damping="7"/></joint>')
+    text = f'{plain.yaml_text}friction: {{along: {{model: coulomb, coulomb: 3}}}}\n'
+    own = pkm_description.loads(damped, text)
+    assert own.joint('along').friction.viscous == 7.0
+    found = with_drive_terms(own, {'along': {'asymmetry': 1.0}})
+    assert found.joint('along').friction == Friction(4.0, 0.0, 2.0, 'asymmetric')

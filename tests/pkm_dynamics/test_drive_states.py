@@ -13,6 +13,7 @@ from slides import slides
 import pkm_description
 from pkm_description import DescriptionError, Friction
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.analysis.contributions import contributions
 from pkm_dynamics.drive_states import DriveStates, recurrence
 
 DEPTH = 2e-3  # [m]
@@ -214,6 +215,17 @@ def test_viscous_friction_changes_with_the_temperature(warming):
     np.testing.assert_allclose(forces, warming.inverse_dynamics(motion, values), atol=1e-9)
     base = warming.base_parameters()
     assert set(names[-3:]) <= set(base.names)
+
+
+def test_contributions_have_the_past_of_friction(warming):
+    t = np.arange(0.0, 1.0, 1e-2)
+    q, qd = swinging(t)
+    cold = warming.motion_from_actuators(q, qd, np.zeros_like(q))
+    motion = warming.with_drive_states(cold, t)
+    values = warming.nominal_parameters + 0.5
+    expected = warming.inverse_dynamics(motion, values)
+    np.testing.assert_allclose(contributions(warming, motion, values).total, expected, atol=1e-9)
+    assert np.abs(expected - contributions(warming, cold, values).total).max() > 1.0
 
 
 def test_friction_that_heats_must_be_known():

@@ -181,3 +181,16 @@ def test_a_model_keeps_its_loads_where_it_goes(crank):
     assert further.base_parameters().names == base.names
     assert further.base_parameters().model is further
     assert [f'{pin}.load' for pin in PINS] == crank.parameter_names[-3:]
+
+
+def test_further_terms_leave_the_loads_that_a_model_has(crank):
+    loads = 1.5 * crank.nominal_parameters
+    given = crank.with_load_parameters(loads)
+    [drive] = crank.actuated_joints
+    wide = given.with_drive_terms({drive: {'offset': 0.4}})
+    own = dict(zip(wide.parameter_names, wide.load_parameters, strict=True))
+    assert own.pop(f'{drive}.offset') == 0.4
+    assert list(own.values()) == loads.tolist()
+    more = given.with_load_friction({drive: 0.02})
+    own = dict(zip(more.parameter_names, more.load_parameters, strict=True))
+    assert [own[name] for name in crank.parameter_names] == loads.tolist()

@@ -9,7 +9,7 @@ from pkm_control.feedforward import (
     no_feedforward,
     nominal_feedforward,
 )
-from pkm_description.errors import ModelFileError
+from pkm_description.errors import DescriptionError, ModelFileError
 from pkm_dynamics import ClosedChainModel
 from pkm_msgs.srv import SetModel
 
@@ -26,7 +26,8 @@ def requested_feedforward(model: ClosedChainModel, request: SetModel.Request) ->
     """Return the feedforward that a request asks for.
 
     Raises ModelRefused when the source is unknown, the model is another robot's, a parameter is
-    missing, unknown or not finite, or the parameters are not physical.
+    missing, unknown, not finite or of friction that the robot cannot have, or the parameters
+    are not physical.
     """
     parts = (request.rigid_body, request.friction, request.rotor)
     if request.source == SetModel.Request.NONE:
@@ -57,5 +58,5 @@ def requested_feedforward(model: ClosedChainModel, request: SetModel.Request) ->
         )
     except NotPhysicalError as error:
         raise ModelRefused(SetModel.Response.NOT_PHYSICAL, str(error)) from error
-    except ModelFileError as error:
+    except (ModelFileError, DescriptionError) as error:
         raise ModelRefused(SetModel.Response.WRONG_PARAMETERS, str(error)) from error

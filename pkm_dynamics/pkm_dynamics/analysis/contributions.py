@@ -101,6 +101,8 @@ def contributions(
     if factors.any():
         loaded = model.load_friction.tree_forces(bodies, model.load_parameters)
         friction += np.einsum('nlv,l->nv', loaded, factors)
+    velocities = bodies.rates[:, model.mechanism.actuated]
+    past = model.past_forces(motion, velocities, values)
     driven = values[terms.rotor_columns] * (bodies.rates_dot @ terms.rotors.T)
     found = {
         'platform_inertia': inertia[:, is_platform].sum(axis=1),
@@ -109,7 +111,7 @@ def contributions(
         'centripetal': centripetal.sum(axis=1),
         'platform_gravity': gravity[:, is_platform].sum(axis=1),
         'strut_gravity': gravity[:, ~is_platform].sum(axis=1),
-        'friction': np.einsum('nv,nva->na', friction, bodies.transfer),
+        'friction': np.einsum('nv,nva->na', friction, bodies.transfer) + past,
         'rotor': np.einsum('nr,nra->na', driven, terms.rotors @ bodies.transfer),
         'drive': model.drive_forces.forces(
             bodies.joints[:, model.mechanism.actuated_scalar], values[model.drive_columns]

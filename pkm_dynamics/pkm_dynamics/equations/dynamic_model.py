@@ -52,13 +52,23 @@ class DynamicModel(KinematicModel):
     ) -> tuple[JointStates, Floats]:
         """`joint_states` and `inverse_dynamics` of a motion in one pass, for control loops."""
         joints, forces = self.states_and_sliding_forces(motion, parameters)
-        if self.drive_states and motion.drive_states is not None:
-            values = self.nominal_parameters if parameters is None else np.asarray(parameters)
-            velocities = self._actuated(joints.velocities)
-            forces += self.drive_states.further_forces(values, motion.drive_states, velocities)
-            heat = self.drive_states.heat(motion.drive_states, velocities)
-            forces += self.drive_forces.warm_forces(heat, values[self.drive_columns])
-        return joints, forces
+        values = self.nominal_parameters if parameters is None else np.asarray(parameters)
+        velocities = self._actuated(joints.velocities)
+        return joints, forces + self.past_forces(motion, velocities, values)
+
+    def past_forces(
+        self, motion: PlatformMotion, velocities: Floats, values: Floats
+    ) -> Floats | float:
+        """Forces (N, n_a) that friction with a past adds to that which slides, 0 without states.
+
+        At velocities (N, n_a) of the actuators, for standard parameters (n_p,).
+        """
+        states = self.drive_states
+        if not states or motion.drive_states is None:
+            return 0.0
+        forces = states.further_forces(values, motion.drive_states, velocities)
+        heat = states.heat(motion.drive_states, velocities)
+        return forces + self.drive_forces.warm_forces(heat, values[self.drive_columns])
 
     def states_and_sliding_forces(
         self, motion: PlatformMotion, parameters: ArrayLike | None = None
