@@ -84,7 +84,7 @@ def test_the_last_command_is_repeated_and_zero_is_zero() -> None:
 
 def loop(**changes):
     facts = {'commanding': True, 'running': True, 'last_result': result(), 'state_age': 0.002}
-    facts |= {'statistics': LoopStatistics(), 'controller': SimpleNamespace()}
+    facts |= {'statistics': LoopStatistics(), 'controller': SimpleNamespace(), 'period': None}
     facts['controller'].feedforward = SimpleNamespace(name='nominal')
     return SimpleNamespace(**(facts | changes))
 
@@ -141,6 +141,24 @@ def test_diagnostics_show_the_figures_of_the_loop() -> None:
         'deadline lateness p50 [s]': '0.000500',
         'deadline lateness p99 [s]': '0.000990',
     }
+
+
+def test_diagnostics_warn_of_cycles_longer_than_their_period() -> None:
+    node, statistics = Node(), LoopStatistics()
+    for k in range(20):
+        statistics.add(start=k * 0.003, compute=0.0024, late=0.0)
+
+    def status(period: float | None) -> DiagnosticStatus:
+        ControllerDiagnostics(node, 'palida').publish(loop(statistics=statistics, period=period))
+        return node.messages[-1].status[0]
+
+    late = status(0.001)
+    assert late.level == DiagnosticStatus.WARN
+    assert late.message == (
+        'active, but a cycle takes 2.4 ms and the period is 1 ms: lower the rate'
+    )
+    for period in (0.005, None):
+        assert status(period).level == DiagnosticStatus.OK
 
 
 def test_diagnostics_before_the_first_cycle_and_after_a_rejection() -> None:

@@ -152,6 +152,19 @@ def test_a_ratio_of_the_urdf_is_read_where_the_yaml_says_none(plain):
         with_section(plain, '  a: {joints: [joint2], reduction: 70}', urdf)
 
 
+def test_motors_that_a_urdf_does_not_tell_apart_get_names_of_their_own(plain):
+    """The first has the name that the second would get, the second that of a joint."""
+    elements = ''.join(
+        f'<transmission name="{joint}"><joint name="{joint}"/><actuator name="{motor}">'
+        '<mechanicalReduction>50</mechanicalReduction></actuator></transmission>'
+        for joint, motor in (('joint1', 'joint2_motor'), ('joint2', 'joint1'))
+    )
+    robot = pkm_description.loads(with_element(plain, elements), plain.yaml_text)
+    motors = MotorSide.of(robot).motors
+    assert len(set(motors)) == len(motors)
+    assert not {'joint1', 'joint2'} & set(motors)
+
+
 def test_a_ratio_of_ros2_control_is_read_and_a_coupling_is_named(plain):
     single = (
         '<transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>'

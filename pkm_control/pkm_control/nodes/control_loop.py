@@ -75,6 +75,11 @@ class ControlLoop:
         return self._thread.is_alive()
 
     @property
+    def period(self) -> float | None:
+        """Time [s] that a cycle may take, None where it waits for each joint state."""
+        return self._period
+
+    @property
     def state_age(self) -> float:
         """Time [s] since a valid joint state came, infinite before the first."""
         latest = self._latest

@@ -7,6 +7,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 
 from pkm_control.control_types import ErrorCode
+from pkm_control.loop_statistics import LoopSummary
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_description.nodes.node_status import publish_status
 
@@ -40,7 +41,14 @@ class ControllerDiagnostics:
             if loop.commanding:
                 self._fault = ''
             message = 'active' if loop.commanding else 'inactive, no commands'
-            values |= _figures(loop)
+            summary = loop.statistics.summary()
+            values |= _figures(loop, summary)
+            if loop.commanding and loop.period is not None and summary.compute_p50 > loop.period:
+                level = DiagnosticStatus.WARN
+                message += (
+                    f', but a cycle takes {1e3 * summary.compute_p50:.2g} ms and the period is '
+                    f'{1e3 * loop.period:.2g} ms: lower the rate'
+                )
             if not loop.running:
                 level, message = DiagnosticStatus.ERROR, 'the control thread has ended'
         if self._fault:
@@ -52,8 +60,7 @@ def _said(code: ErrorCode, message: str) -> str:
     return f'{code.name} ({int(code)}): {message}'
 
 
-def _figures(loop: ControlLoop) -> dict[str, str]:
-    summary = loop.statistics.summary()
+def _figures(loop: ControlLoop, summary: LoopSummary) -> dict[str, str]:
     result = loop.last_result
     missed = 0.0 if result is None else np.abs(result.desired_position - result.position).max()
     return {

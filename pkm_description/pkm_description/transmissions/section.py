@@ -239,6 +239,8 @@ def _check_agrees(reduction: Reduction, found: Sequence[Transmission]) -> None:
 
 def _of_reduction(reduction: Reduction, taken: set[str]) -> Transmission:
     motor = reduction.motor if reduction.motor not in taken else f'{reduction.joint}_motor'
+    while motor in taken:
+        motor += '_motor'
     ratio = np.array([[reduction.ratio]])
     name = reduction.name or reduction.joint
     return Transmission(
