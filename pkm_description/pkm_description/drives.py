@@ -284,6 +284,8 @@ def _warm_up(given: Any, where: str) -> WarmUp:
         raise DescriptionError(f'{where}.times must be different positive numbers, not {listed}')
     values = _per(table.get('values', 0.0), f'{where}.values', len(times), 'time')
     start = _per(table['start'], f'{where}.start', len(times), 'time') if table.get('start') else ()
+    if min(start, default=0.0) < 0.0:
+        raise DescriptionError(f'{where}.start {min(start):g} is negative: no friction heats so')
     power = {key: number(table[key], f'{where}.{key}') for key in POWER if key in table}
     if min(power.values(), default=0.0) < 0.0:
         raise DescriptionError(f'{where}: friction that heats the drive must not be negative')

@@ -121,6 +121,11 @@ class DriveStates:
     def __bool__(self) -> bool:
         return bool(self.axes or self.warm)
 
+    @property
+    def size(self) -> int:
+        """Number of states, n_a + n_w."""
+        return len(self.deflections) + len(self.warm)
+
     def along(
         self,
         time: ArrayLike,

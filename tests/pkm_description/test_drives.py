@@ -113,6 +113,7 @@ def test_texts_that_are_none_are_refused(text):
         ({'*': {'warm_up': {'values': 1.0}}}, r"has no 'times' \[s\]"),
         ({'*': {'warm_up': {'times': [1.0, 1.0]}}}, 'different positive numbers'),
         ({'*': {'warm_up': {'times': 9.0, 'coulomb': -1.0}}}, 'must not be negative'),
+        ({'*': {'warm_up': {'times': 9.0, 'start': [-1.0]}}}, r'start -1 is negative'),
         ({'*': {'warm_up': {'times': 9.0, 'values': [1, 2]}}}, 'one number or 1, one a time'),
         ({'*': {'ripple': {'harmonics': 2}}}, "no 'period'"),
         ({'*': {'ripple': {'period': -0.1}}}, 'period must be positive'),

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from slides import slides
 
 import pkm_description
-from pkm_description import DescriptionError, Friction
+from pkm_description import DescriptionError, Friction, TrajectoryError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.analysis.contributions import contributions
 from pkm_dynamics.drive_states import DriveStates, recurrence
@@ -226,6 +226,22 @@ def test_contributions_have_the_past_of_friction(warming):
     expected = warming.inverse_dynamics(motion, values)
     np.testing.assert_allclose(contributions(warming, motion, values).total, expected, atol=1e-9)
     assert np.abs(expected - contributions(warming, cold, values).total).max() > 1.0
+
+
+def test_states_of_drives_are_checked(warming):
+    t = np.arange(0.0, 1.0, 0.1)
+    q, qd = swinging(t)
+    motion = warming.motion_from_actuators(q, qd, np.zeros_like(q))
+    other = rubbing('lift').with_drive_states(motion, t)  # has no temperatures
+    for use in (warming.inverse_dynamics, warming.regressor):
+        with pytest.raises(TrajectoryError, match='has 4 columns, .* have 7 states'):
+            use(other)
+    with pytest.raises(TrajectoryError, match='time has 5 samples where the others have 10'):
+        warming.with_drive_states(motion, t[:5])
+    with pytest.raises(TrajectoryError, match='must increase'):
+        warming.with_drive_states(motion, t[::-1])
+    with pytest.raises(TrajectoryError, match='start of the drives must have the shape'):
+        warming.with_drive_states(motion, t, start=np.zeros(4))
 
 
 def test_friction_that_heats_must_be_known():

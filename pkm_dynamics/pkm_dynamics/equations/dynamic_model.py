@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description import Description
+from pkm_description.errors import TrajectoryError
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.load_friction import LoadFriction
 from pkm_dynamics.kernels import forces as force_kernels
 from pkm_dynamics.kinematics.body_motion import build_body_motion
 from pkm_dynamics.kinematics.kinematic_model import KinematicModel
 from pkm_dynamics.layout import Code
-from pkm_dynamics.motion import JointStates, PlatformMotion
+from pkm_dynamics.motion import JointStates, PlatformMotion, samples
 from pkm_dynamics.parameters.parameter_table import checked_parameters
 
 
@@ -63,11 +64,11 @@ class DynamicModel(KinematicModel):
 
         At velocities (N, n_a) of the actuators, for standard parameters (n_p,).
         """
-        states = self.drive_states
-        if not states or motion.drive_states is None:
+        past = self._past(motion)
+        if past is None:
             return 0.0
-        forces = states.further_forces(values, motion.drive_states, velocities)
-        heat = states.heat(motion.drive_states, velocities)
+        forces = self.drive_states.further_forces(values, past, velocities)
+        heat = self.drive_states.heat(past, velocities)
         return forces + self.drive_forces.warm_forces(heat, values[self.drive_columns])
 
     def states_and_sliding_forces(
@@ -106,11 +107,18 @@ class DynamicModel(KinematicModel):
         (N, n_a + n_w): of presliding the deflection of the bristles over that at which a joint
         breaks away, then the powers [W] of drives that warm up. `start` (n_a + n_w,) is the
         state at the first sample, unloaded and as the description says by default; `settled`:
-        the samples are one period of a motion that has gone on for long.
+        the samples are one period of a motion that has gone on for long. Raises TrajectoryError
+        where a shape is wrong, a number is not finite or the time does not increase.
         """
+        times = samples(time, 'time', (), len(motion))
+        if np.any(np.diff(times) <= 0.0):
+            raise TrajectoryError('the time of a motion with states of drives must increase')
+        if start is not None:
+            given, shape = np.asarray(start)[None], (self.drive_states.size,)
+            start = samples(given, 'start of the drives', shape)[0]
         filled = self.with_joint_states(motion)
         q, qd, _ = self.actuator_states(filled)
-        filled.drive_states = self.drive_states.along(time, q, qd, start, settled)
+        filled.drive_states = self.drive_states.along(times, q, qd, start, settled)
         return filled
 
     def regressor(self, motion: PlatformMotion) -> Floats:
@@ -120,10 +128,10 @@ class DynamicModel(KinematicModel):
         regressor = force_kernels.regressor(self._layout, code, mode, *state)
         self._refuse_singular(regressor[:, 0])
         heat = None
-        if self.drive_states and motion.drive_states is not None:
-            self.drive_states.write(regressor, motion.drive_states)
+        if (past := self._past(motion)) is not None:
+            self.drive_states.write(regressor, past)
             velocities = self.actuator_states(motion).velocities
-            heat = self.drive_states.heat(motion.drive_states, velocities)
+            heat = self.drive_states.heat(past, velocities)
         further = [regressor]
         if self.drive_forces.names:
             further.append(self.drive_forces.columns(self._actuated(state[0]), heat))
@@ -131,6 +139,18 @@ class DynamicModel(KinematicModel):
             bodies = self.body_motion(motion)
             further.append(self.load_friction.columns(bodies, self.load_parameters))
         return np.concatenate(further, axis=2) if len(further) > 1 else regressor
+
+    def _past(self, motion: PlatformMotion) -> Floats | None:
+        """States of the drives that a motion has, None where they do not count."""
+        past, size = motion.drive_states, self.drive_states.size
+        if past is None or not self.drive_states:
+            return None
+        if past.shape[1] != size:
+            raise TrajectoryError(
+                f'drive_states of the motion has {past.shape[1]} columns, the drives of robot '
+                f"'{self.description.name}' have {size} states"
+            )
+        return past
 
     def _force_code(self) -> Code:
         inline = self._programs.inline
