@@ -20,6 +20,7 @@ from pkm_identification.model_selection.friction_choice import (
     drive_term_diagnostics,
     estimator_with_laws,
     why_no_laws,
+    with_new_names,
 )
 from pkm_identification.options import AUTO, DESCRIBED, FRICTION
 from pkm_identification.regression.load_iteration import require_no_payload, with_own_loads
@@ -154,7 +155,9 @@ def identify(
         report(Phase.CHOOSING, 0.1)
         refused = why_no_laws(estimator, own)
         chosen = choose_drive_model(prepared, model, parameters, refused)
-        model = model.with_drive_terms(chosen.terms) if chosen.terms else model
+        extended = model.with_drive_terms(chosen.terms) if chosen.terms else model
+        parameters = with_new_names(parameters, model, extended)
+        model = extended
         estimator, own = estimator_with_laws(estimator, own, chosen)
         parameters['fixed'] = {**held, **dict.fromkeys(chosen.without, 0.0)}
     solution = _solve(prepared, model, estimator, own, parameters, chosen, report)
@@ -175,7 +178,7 @@ def identify(
         'shared': shared,
         'reduced': reduced,
         **prepared.request.options,
-        **given_options(parameters, without, fixed),
+        **given_options({**parameters, 'estimate': estimate}, without, fixed),
         **({'drive_terms': drive_terms} if drive_terms else {}),
         **({'load_friction': load_friction} if load_friction else {}),
         **({'friction': friction} if friction != DESCRIBED else {}),

@@ -71,6 +71,21 @@ def choose_drive_model(
     return DriveModel(terms, laws, tuple(without), selected.tried, refused)
 
 
+def with_new_names(
+    parameters: ParameterOptions, before: ClosedChainModel, after: ClosedChainModel
+) -> ParameterOptions:
+    """Estimate what a model has more than the one before, where `estimate` names parameters."""
+    estimate = parameters['estimate']
+    if estimate is None or after is before:
+        return parameters
+    shared, reduced = parameters['shared'], parameters['reduced']
+    old, new = (
+        each.base_parameters(shared=shared, reduced=reduced).names for each in (before, after)
+    )
+    own = [estimate] if isinstance(estimate, str) else list(estimate)
+    return {**parameters, 'estimate': [*own, *(name for name in new if name not in old)]}
+
+
 def estimator_with_laws(
     estimator: str, own: Mapping[str, Any], chosen: DriveModel
 ) -> tuple[str, dict[str, Any]]:

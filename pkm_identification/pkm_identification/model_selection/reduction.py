@@ -19,7 +19,11 @@ from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import find_estimator, split_options
 from pkm_identification.force_constants.force_constant_request import build_request
 from pkm_identification.identification import identify
-from pkm_identification.model_selection.friction_choice import DriveModel, choose_drive_model
+from pkm_identification.model_selection.friction_choice import (
+    DriveModel,
+    choose_drive_model,
+    with_new_names,
+)
 from pkm_identification.model_selection.identifiability import (
     Identifiability,
     check_threshold,
@@ -184,7 +188,9 @@ def reduce_model(
     if friction == AUTO:
         report('choosing terms of the drives', 0.05)
         chosen = choose_drive_model(prepared, model, parameters, WITHOUT_LAWS)
-        model = model.with_drive_terms(chosen.terms) if chosen.terms else model
+        extended = model.with_drive_terms(chosen.terms) if chosen.terms else model
+        parameters = with_new_names(parameters, model, extended)
+        model = extended
     problem = build_problem(prepared.signals, model, **parameters)
     base = problem.base
     names = list(base.names)

@@ -7,6 +7,7 @@ from enum import Enum
 
 import numpy as np
 
+from pkm_dynamics.friction_laws import LINEAR
 from pkm_identification.arrays import Array
 from pkm_identification.percent import percent
 from pkm_identification.result.diagnostics import Diagnostics
@@ -175,15 +176,23 @@ def _limit(
 def driven_by_friction(result: IdentificationResult) -> list[str]:
     """Joints whose Coulomb and viscous friction at their RMS speed pushes along the motion.
 
-    Beyond doubt, and by a share of the force: one of force and motion has a wrong sign.
+    Only joints without other friction, which may make up for it. Beyond doubt, and by a share of
+    the force: one of force and motion has a wrong sign.
     """
     errors = result.diagnostics.force_errors
     if errors is None:
         return []
     deviations = dict(zip(result.names, result.standard_deviation, strict=True))
     values = dict(zip(result.names, result.values, strict=True))
+    further = set(result.load_friction)
+    if result.drive_friction is not None:
+        law = result.drive_friction.law
+        pairs = zip(law.joint_names, law.laws, strict=True)
+        further |= {joint for joint, kind in pairs if kind != LINEAR}
     found = []
     for joint, speed, force in zip(result.joint_names, errors.velocity, errors.force, strict=True):
+        if joint in further:
+            continue
         shares = {f'{joint}.coulomb': 1.0, f'{joint}.viscous': float(speed)}
         friction = sum(by * values.get(name, 0.0) for name, by in shares.items())
         doubt = DOUBT * sum(by * deviations.get(name, 0.0) for name, by in shares.items())

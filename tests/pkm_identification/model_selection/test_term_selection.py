@@ -156,6 +156,15 @@ def test_residuals_name_what_they_ask_for(truth, model):
     assert identify(recording_of(model, 1), model).diagnostics.drive_terms.asked_for is None
 
 
+def test_chosen_terms_are_estimated_beside_those_that_are_named(found, truth, model):
+    """Names in `estimate` are those of the description, which has none of the terms."""
+    names = model.base_parameters().names
+    named = identify(recording_of(truth, 1), model, friction='auto', estimate=names)
+    assert taken(named) == taken(found) and named.names == found.names
+    assert named.values == pytest.approx(found.values)
+    assert named.provenance.options['estimate'] == names
+
+
 @pytest.fixture(scope='module')
 def with_law(model, law):
     return identify(recording_of(model, 3, law), model, friction='auto')

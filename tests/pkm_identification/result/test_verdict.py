@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pkm_identification import Recording, identify, load_result, validate
-from pkm_identification.result.verdict import Grade, Limit, verdict_of
+from pkm_identification.result.verdict import Grade, Limit, driven_by_friction, verdict_of
 
 
 def with_forces(data, forces):
@@ -89,3 +89,11 @@ def test_contradictions_are_in_the_file(record, slider_model, tmp_path):
     loaded = load_result(tmp_path / 'model.yaml', slider_model)
     assert loaded.diagnostics.parameters.contradicted == result.diagnostics.parameters.contradicted
     assert verdict_of(loaded).line() == verdict_of(result).line()
+
+
+def test_friction_beside_that_of_loads_is_no_wrong_sign(record, slider_model):
+    """Coulomb friction alone may be negative then: what grows with the load makes up for it."""
+    data = record(periods=8, force_noise=1.0)
+    found = identify(with_forces(data, data.efforts * [-1, 1]), slider_model)
+    assert driven_by_friction(found) == ['left']
+    assert driven_by_friction(replace(found, load_friction={'left': 0.1})) == []
