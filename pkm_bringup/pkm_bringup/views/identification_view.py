@@ -403,6 +403,9 @@ def _chosen(choice: Mapping[str, Any] | None) -> str:
     cutoffs = [trial['cutoff'] for trial in choice['trials']]
     text = f', the best of {len(cutoffs)} from {cutoffs[0]:.3g} to {cutoffs[-1]:.3g} Hz for parts'
     text += ' of the data that are held out'
+    predicted = choice.get('prediction')
+    if predicted and predicted['cutoff'] > choice['cutoff']:
+        text += f'; measured forces are predicted best up to {predicted["cutoff"]:.4g} Hz'
     bias = choice['noise_bias']
     if bias is None or max(bias) < SMALL_BIAS:
         return text

@@ -34,7 +34,9 @@ def print_validation(summary: dict[str, Any]) -> None:
     if truth is not None:
         text += f', to the truth {100 * truth["relative_absolute_error_overall"]:.3g} %'
     rms = f'{100 * measured["relative_rms_overall"]:.3g} %'
-    lines = [
+    cutoff = summary['signals'].get('cutoff')
+    lines = [] if cutoff is None else [f'forces up to {cutoff:.4g} Hz, measured and predicted']
+    lines += [
         f'relative absolute error (eps_RA) overall: {text}',
         f'RMS error over the RMS force, the measure of pkm identify: {rms}',
         verdict(summary),

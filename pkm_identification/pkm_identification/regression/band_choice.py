@@ -187,15 +187,19 @@ class _Tried(NamedTuple):
     values: Array  # (k, f)
 
 
-def _prediction(tried: Sequence[_Tried]) -> PredictionBand:
+def _prediction(tried: Sequence[_Tried]) -> PredictionBand | None:
     """Choose the band to predict in, from that on which the parameters come from.
+
+    None where gaps leave no part with rows in all bands.
 
     These are of all parts: they do not know the band, and without a part they may be far worse.
     By the median over the parts: where stamps or positions leap, wide bands are worse in one part.
     """
     first, rows = tried[0], tried[0].found.count
+    there = np.all([each.found.count > 0 for each in tried], axis=0)
+    if not there.any():
+        return None
     values = first.found.values(first.found.held_out_values()[1])
-    there = np.all([each.found.count > 0 for each in tried], axis=0)  # gaps are wider in some
     errors = [
         (each.measured.errors(values) / np.maximum(each.found.count, 1.0)[:, None])[there]
         for each in tried

@@ -68,8 +68,10 @@ def test_a_prior_is_rows_beside_those_of_the_data(signals, slider_model, solve):
     estimate = solve(problem)
     noise = problem.runs[0].covariance
     weights = noise
-    if solve is wls:
-        weights = np.eye(2) * np.diagonal(noise, axis1=1, axis2=2)[:, None]
+    if solve is wls:  # variances of noise and of what the model lacks, the same for all rows
+        weights = np.linalg.inv(estimate.weights[0]) ** 2
+        beyond = np.diagonal(weights - noise, axis1=1, axis2=2)
+        assert (beyond >= -1e-12).all() and np.ptp(beyond, axis=0).max() < 1e-9
     run = problem.runs[0].with_noise(weights)
     information, right = normal_equations(run)
     for name, value, deviation in (
