@@ -27,6 +27,7 @@ STUDIES = (
     'pendulum',
     'uf_pkm',
     'payload',
+    'effects',
     'real',
 )
 # Options that change nothing of the result, and what else the parser leaves among them.

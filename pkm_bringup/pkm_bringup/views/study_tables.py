@@ -100,6 +100,17 @@ REAL: Columns = {
     'time [s]': ('seconds', '.1f'),
     'by axis [%]': lambda row: ' '.join(f'{100 * each:.1f}' for each in row['axes']),
 }
+EFFECTS: Columns = {
+    'effects': 'effects',
+    'friction': 'friction',
+    'runs': 'runs',
+    'force error [%]': lambda row: ', '.join(
+        f'{name} {100 * error:.2g}' for name, error in row['predicted'].items()
+    ),
+    'tracking without model [mm, mrad]': lambda row: f'{1000 * row["without"]:.4g}',
+    'with it': lambda row: f'{1000 * row["with_model"]:.4g}',
+    'times smaller': ('factor', '.1f'),
+}
 UF_PKM: Columns = {
     'noise': lambda row: f'{100 * row["noise"]:g} %',
     'runs': 'runs',
@@ -150,6 +161,11 @@ def print_dirty(content: Content) -> None:
 def _named(found: Content, *names: str) -> list[dict[str, Any]]:
     """Rows of what is found by name, those of all names by default."""
     return [{'name': name, **found[name]} for name in names or found]
+
+
+def print_effects(content: Content) -> None:
+    """Print errors of forces and of tracking, case by case."""
+    print_columns(content['cases'], EFFECTS)
 
 
 def print_ellipsoid(content: Content) -> None:
