@@ -42,9 +42,7 @@ PARTS = 10  # held out one by one
 RATIO = 2.0  # from one cutoff to the next: errors change little within
 MOTION = 6.0  # times its frequency is the band that holds the motion, and steps of friction
 NEGLIGIBLE = 0.05  # excess of the mean square error: 2.5 per cent of the error, however uncertain
-# Of the median of normal values over the median of their distances from it, times the root of
-# their number: 1.4826 (deviation over median distance) times the root of pi / 2
-MEDIAN_DEVIATION = 1.858
+OUTERMOST = 0.1  # of the parts at either end: one of ten, in which a position leaps
 CHANCE = 0.002  # of a sign test, all of ten parts: less speaks against what the noise says
 NO_GAIN = 2  # cutoffs in a row that are not better than one below: wider ones only get worse
 LEAST_ERROR = 1e-12  # of the forces' spread: rounding, in data without noise
@@ -190,10 +188,9 @@ class _Tried(NamedTuple):
 def _prediction(tried: Sequence[_Tried]) -> PredictionBand | None:
     """Choose the band to predict in, from that on which the parameters come from.
 
-    None where gaps leave no part with rows in all bands.
-
     These are of all parts: they do not know the band, and without a part they may be far worse.
-    By the median over the parts: where stamps or positions leap, wide bands are worse in one part.
+    By the mean over all parts but the outermost: where stamps or positions leap, wide bands are
+    worse in one part. None where gaps leave no part with rows in all bands.
     """
     first, rows = tried[0], tried[0].found.count
     there = np.all([each.found.count > 0 for each in tried], axis=0)
@@ -207,26 +204,28 @@ def _prediction(tried: Sequence[_Tried]) -> PredictionBand | None:
     size = np.maximum(first.measured.spread / rows.sum(), 1e-300)
     least = LEAST_ERROR * size
     logs = [np.log(np.maximum(each, least)).mean(axis=1) for each in errors]
-    best = min(logs, key=lambda each: float(np.median(each)))
+    chosen = int(np.argmin([_typical(each - logs[0])[0] for each in logs]))
     trials = []
     for each, own in zip(tried, logs, strict=True):
-        more = own - best
-        relative = float(np.exp(0.5 * np.median(own - np.log(size).mean())))
-        of_trial = (relative, float(np.median(more)), _deviation(more), _chance(more))
-        trials.append(BandTrial(each.cutoff, *of_trial))
-    chosen = tried[_narrowest(trials)]
+        more = own - logs[chosen]
+        relative = float(np.exp(0.5 * _typical(own - np.log(size).mean())[0]))
+        trials.append(BandTrial(each.cutoff, relative, *_typical(more), _chance(more)))
     in_band = [
         (each.found.errors(values) / np.maximum(each.found.count, 1.0)[:, None])[there]
-        for each in (first, chosen)
+        for each in (first, tried[chosen])
     ]
     ratios = np.maximum(in_band[1], least) / np.maximum(in_band[0], least)
-    return PredictionBand(chosen.cutoff, tuple(trials), np.median(ratios, axis=0))
+    return PredictionBand(tried[chosen].cutoff, tuple(trials), np.median(ratios, axis=0))
 
 
-def _deviation(values: Array) -> float:
-    """Standard deviation of the median of values (k,), from the median of their distances."""
-    distance = float(np.median(np.abs(values - np.median(values))))
-    return MEDIAN_DEVIATION * distance / np.sqrt(len(values))
+def _typical(values: Array) -> tuple[float, float]:
+    """Mean of values (k,) without the outermost ones, and its standard deviation [Tukey]."""
+    left_out = round(OUTERMOST * len(values))
+    inner = np.sort(values)[left_out : len(values) - left_out]
+    if len(inner) < 2:
+        return float(inner.mean()), 0.0
+    spread = float(np.std(np.clip(values, inner[0], inner[-1]), ddof=1))
+    return float(inner.mean()), spread * np.sqrt(len(values)) / len(inner)
 
 
 def _chance(more: Array) -> float:
