@@ -42,7 +42,7 @@ PARTS = 10  # held out one by one
 RATIO = 2.0  # from one cutoff to the next: errors change little within
 MOTION = 6.0  # times its frequency is the band that holds the motion, and steps of friction
 NEGLIGIBLE = 0.05  # excess of the mean square error: 2.5 per cent of the error, however uncertain
-OUTERMOST = 0.1  # of the parts at either end: one of ten, in which a position leaps
+REACH = 4.5  # median distances from the median, three deviations of normal values
 CHANCE = 0.002  # of a sign test, all of ten parts: less speaks against what the noise says
 NO_GAIN = 2  # cutoffs in a row that are not better than one below: wider ones only get worse
 LEAST_ERROR = 1e-12  # of the forces' spread: rounding, in data without noise
@@ -189,8 +189,8 @@ def _prediction(tried: Sequence[_Tried]) -> PredictionBand | None:
     """Choose the band to predict in, from that on which the parameters come from.
 
     These are of all parts: they do not know the band, and without a part they may be far worse.
-    By the mean over all parts but the outermost: where stamps or positions leap, wide bands are
-    worse in one part. None where gaps leave no part with rows in all bands.
+    By a mean over the parts in which none is far out: where stamps or positions leap, wide bands
+    are worse in one part. None where gaps leave no part with rows in all bands.
     """
     first, rows = tried[0], tried[0].found.count
     there = np.all([each.found.count > 0 for each in tried], axis=0)
@@ -203,12 +203,14 @@ def _prediction(tried: Sequence[_Tried]) -> PredictionBand | None:
     ]
     size = np.maximum(first.measured.spread / rows.sum(), 1e-300)
     least = LEAST_ERROR * size
-    logs = [np.log(np.maximum(each, least)).mean(axis=1) for each in errors]
-    chosen = int(np.argmin([_typical(each - logs[0])[0] for each in logs]))
+    scale = np.maximum(np.min([each.mean(axis=0) for each in errors], axis=0), least)
+    by_part = [(each / scale).mean(axis=1) for each in errors]
+    chosen = int(np.argmin([_typical(each - by_part[0])[0] for each in by_part]))
     trials = []
-    for each, own in zip(tried, logs, strict=True):
-        more = own - logs[chosen]
-        relative = float(np.exp(0.5 * _typical(own - np.log(size).mean())[0]))
+    for each, square, own in zip(tried, errors, by_part, strict=True):
+        more = own - by_part[chosen]
+        typical = np.array([_typical(axis)[0] for axis in square.T])
+        relative = float(np.sqrt(np.mean(typical / size)))
         trials.append(BandTrial(each.cutoff, relative, *_typical(more), _chance(more)))
     in_band = [
         (each.found.errors(values) / np.maximum(each.found.count, 1.0)[:, None])[there]
@@ -219,13 +221,12 @@ def _prediction(tried: Sequence[_Tried]) -> PredictionBand | None:
 
 
 def _typical(values: Array) -> tuple[float, float]:
-    """Mean of values (k,) without the outermost ones, and its standard deviation [Tukey]."""
-    left_out = round(OUTERMOST * len(values))
-    inner = np.sort(values)[left_out : len(values) - left_out]
-    if len(inner) < 2:
-        return float(inner.mean()), 0.0
-    spread = float(np.std(np.clip(values, inner[0], inner[-1]), ddof=1))
-    return float(inner.mean()), spread * np.sqrt(len(values)) / len(inner)
+    """Mean of values (k,), those far out moved to `REACH`, and its standard deviation [Huber]."""
+    centre = np.median(values)
+    reach = REACH * float(np.median(np.abs(values - centre)))
+    near = np.clip(values, centre - reach, centre + reach)
+    spread = float(near.std(ddof=1)) if len(near) > 1 else 0.0
+    return float(near.mean()), spread / np.sqrt(len(near))
 
 
 def _chance(more: Array) -> float:

@@ -72,9 +72,8 @@ class PredictionBand:
     """The band in which the parameters of a narrower one predict measured forces best."""
 
     cutoff: float  # [Hz]
-    # errors are those of the measured forces, with their noise: geometric means over the axes and
-    # over all parts but the outermost; `excess` is the logarithm of the mean square error over the
-    # least
+    # errors are those of the measured forces, with their noise, over parts none of which counts as
+    # far out
     trials: tuple[BandTrial, ...]
     # mean square error of forces (n_a,) in this band over that in the band of the parameters
     error_growth: Array
