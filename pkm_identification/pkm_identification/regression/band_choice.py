@@ -59,7 +59,7 @@ class Piece(NamedTuple):
     @property
     def limits(self) -> tuple[float, float]:
         """Least and largest cutoff [Hz]."""
-        return cutoff_limits(self.recording.source.scan.duration, self.recording.interval)
+        return cutoff_limits(self.span, self.recording.interval)
 
     @property
     def span(self) -> float:
@@ -76,11 +76,10 @@ class Piece(NamedTuple):
         even = EvenSamples(self.recording)
         return motion_frequency(self._columns(even)[0], even.interval)
 
-    def forces_of(self, signals: Signals) -> Array:
-        """Measured forces (n, n_a) at the samples of filtered signals."""
-        even = EvenSamples(self.recording)
-        coarse = round(signals.diagnostics.interval / even.interval)  # type: ignore[union-attr]
-        return self._columns(even)[1][::coarse]
+    @property
+    def forces(self) -> Array:
+        """Measured forces (N, n_a) on an even grid."""
+        return self._columns(EvenSamples(self.recording))[1]
 
     def _columns(self, even: EvenSamples) -> tuple[Array, Array]:
         """Positions and forces (N, n_a) on an even grid."""
@@ -149,6 +148,8 @@ def choose_band(
     margins = [each.margin / each.recording.source.count for each in pieces]
     spans = [(1 - 2 * out) * each.span for each, out in zip(pieces, margins, strict=True)]
     counts = part_counts(spans, PARTS)  # not by the samples of a band, which differ
+    # harmonics are those of each period: no band of predictions is chosen for them
+    forces = [each.forces for each in pieces] if usual is None else None
     tried: list[_Tried] = []
     chosen = 0
     for cutoff in cutoffs:
@@ -156,7 +157,10 @@ def choose_band(
             continue
         try:
             runs = of(cutoff)
-            targets = [each.forces_of(run.signals) for each, run in zip(pieces, runs, strict=True)]
+            targets = forces and [
+                own[:: round(1 / (run.filter.rate * each.recording.source.scan.interval))]
+                for own, run, each in zip(forces, runs, pieces, strict=True)
+            ]
             found, measured = parts(runs, counts, margins, targets)
         except (EstimationError, KinematicsError):  # too few rows; noise beyond what can be reached
             continue
@@ -197,10 +201,7 @@ def _prediction(tried: Sequence[_Tried]) -> PredictionBand | None:
     if not there.any():
         return None
     values = first.found.values(first.found.held_out_values()[1])
-    errors = [
-        (each.measured.errors(values) / np.maximum(each.found.count, 1.0)[:, None])[there]
-        for each in tried
-    ]
+    errors = [each.measured.mean_errors(values)[there] for each in tried]
     size = np.maximum(first.measured.spread / rows.sum(), 1e-300)
     least = LEAST_ERROR * size
     scale = np.maximum(np.min([each.mean(axis=0) for each in errors], axis=0), least)
@@ -212,10 +213,7 @@ def _prediction(tried: Sequence[_Tried]) -> PredictionBand | None:
         typical = np.array([_typical(axis)[0] for axis in square.T])
         relative = float(np.sqrt(np.mean(typical / size)))
         trials.append(BandTrial(each.cutoff, relative, *_typical(more), _chance(more)))
-    in_band = [
-        (each.found.errors(values) / np.maximum(each.found.count, 1.0)[:, None])[there]
-        for each in (first, tried[chosen])
-    ]
+    in_band = [each.found.mean_errors(values)[there] for each in (first, tried[chosen])]
     ratios = np.maximum(in_band[1], least) / np.maximum(in_band[0], least)
     return PredictionBand(tried[chosen].cutoff, tuple(trials), np.median(ratios, axis=0))
 

@@ -47,6 +47,10 @@ class Parts:
         bent = np.einsum('kaij,kj->kai', self.square, each) - 2 * self.mixed
         return np.maximum(self.power + np.einsum('kai,ki->ka', bent, each), 0.0)
 
+    def mean_errors(self, values: Array) -> Array:
+        """Mean square residuals (k, n_a), as `errors`; zero where there are no rows."""
+        return self.errors(values) / np.maximum(self.count, 1.0)[:, None]
+
     def held_out_values(self) -> tuple[Array, Array]:
         """Weighted least squares without each part (k, f), and the weights (n_a,) of the axes."""
         rows, size = self.count.sum(), self.size
@@ -101,7 +105,8 @@ def _sums(run: Run, margin: float, count: int, target: Array | None) -> tuple[Ar
     """Sums of one run in parts of equal time: square, rows; mixed, power and total of each."""
     axes, free = run.axes, len(run.selection.free)
     square, rows_of = np.zeros((count, axes, free, free)), np.zeros(count)
-    mixed, power, total = (np.zeros((2, count, axes, *more)) for more in ((free,), (), ()))
+    kinds = 1 if target is None else 2  # of forces: filtered ones and targets
+    mixed, power, total = (np.zeros((kinds, count, axes, *more)) for more in ((free,), (), ()))
     samples = len(run.signals)
     index = run.filter.row_samples(samples)
     time = (index / samples - margin) / (1 - 2 * margin)
@@ -110,19 +115,19 @@ def _sums(run: Run, margin: float, count: int, target: Array | None) -> tuple[Ar
     for rows in run.blocks():
         here, own = (each[passed : passed + len(rows)] for each in (part, index))
         passed += len(rows)
-        other = rows.forces
+        held_against = [rows.forces]
         if target is not None:
-            other = target[own] - rows.fixed @ run.selection.values
+            held_against.append(target[own] - rows.fixed @ run.selection.values)
         for k in np.unique(here):
             design = np.moveaxis(rows.regressor[here == k], 1, 0)
             square[k] += np.swapaxes(design, 1, 2) @ design
             rows_of[k] += design.shape[1]
-            for which, of_rows in enumerate((rows.forces, other)):
+            for which, of_rows in enumerate(held_against):
                 forces = of_rows[here == k].T
                 mixed[which, k] += np.einsum('ami,am->ai', design, forces)
                 power[which, k] += np.sum(forces**2, axis=1)
                 total[which, k] += np.sum(forces, axis=1)
-    return (square, rows_of, mixed[0], power[0], total[0], mixed[1], power[1], total[1])
+    return (square, rows_of, mixed[0], power[0], total[0], mixed[-1], power[-1], total[-1])
 
 
 def solved(square: Array, mixed: Array) -> Array:
