@@ -7,10 +7,13 @@ stand in the chain. The base and the platform are spheres.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 from urdf_builder import control, inertial, joint, robot
 
-from pkm_description import Description, loads
+from pkm_description import Description, Friction, loads
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 
 ORDER = ('lift', 'tip', 'across', 'along')  # of the drives
@@ -44,6 +47,15 @@ def slides(tilt: float | None = None) -> Description:
     gravity = f'gravity: [0.0, 0.0, {-GRAVITY}]'
     home = 'home: {joints: {across: 0.0, along: 0.0, lift: 0.0, tip: 0.0}}'
     return loads(robot('slides', parts), f'{gravity}\n{home}\n{WORKSPACE}{tail}\n')
+
+
+def rubbing_slides(friction: Mapping[str, tuple[float, float]]) -> ClosedChainModel:
+    """Return the model with Coulomb and viscous friction [N, N s/m] by joint."""
+    description = slides()
+    joints = tuple(
+        replace(each, friction=Friction(*friction[each.name], 0.0)) for each in description.joints
+    )
+    return ClosedChainModel(replace(description, joints=joints))
 
 
 def three_sines(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
-from slides import slides
+from slides import rubbing_slides
 
 from pkm_control.feedforward import identified_feedforward, nominal_feedforward
-from pkm_description import EstimationError, Friction
-from pkm_dynamics import ClosedChainModel
+from pkm_description import EstimationError
 from pkm_identification import identify, load_result
 from pkm_identification.datasets import Recording
 from pkm_identification.signals import SignalOptions
@@ -26,12 +23,7 @@ FRICTION = {'lift': (20.0, 5.0), 'along': (12.0, 8.0), 'across': (6.0, 3.0), 'ti
 
 @pytest.fixture(scope='module')
 def model():
-    description = slides()
-    joints = tuple(
-        dataclasses.replace(j, friction=Friction(*FRICTION[j.name], 0.0))
-        for j in description.joints
-    )
-    return ClosedChainModel(dataclasses.replace(description, joints=joints))
+    return rubbing_slides(FRICTION)
 
 
 @pytest.fixture(scope='module')
