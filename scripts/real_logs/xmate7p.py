@@ -23,7 +23,7 @@ AXES = (
 RECORDINGS = {
     'train': '50Hz 3周期/xMate7p_traj1_results.csv',
     'test_1': '50Hz 3周期/xMate7p_traj2_results.csv',
-    'test_2': '50Hz 5周期/xMate7p_traj3_results.csv',
+    'test_2': '50Hz 3周期/xMate7p_traj3_results.csv',
 }
 
 
@@ -56,6 +56,6 @@ LOG = RealLog(
     conventions='SI, 50 Hz without stamps. Joint torques of the controller in steps of 0.12 N m at '
     'the first axes.',
     split='three periods of 20 s train; the same motion 0.71 times as large (three periods) and '
-    'another motion (five periods) test',
+    'another motion (three periods) test',
     convert=convert,
 )
