@@ -18,7 +18,7 @@ from pkm_dynamics import ClosedChainModel, JointStates, PlatformMotion
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.drive_forces import DriveForces, drive_constants, is_drive_entry, terms_of_entries
 from pkm_dynamics.drive_states import DriveStates
-from pkm_dynamics.friction_laws import DriveFriction, is_friction_law_parameter
+from pkm_dynamics.friction_laws import DriveFriction, is_friction_law_parameter, smoothed_sign
 from pkm_dynamics.parameters.parameter_table import INERTIAL_NAMES, LOAD
 from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
 
@@ -86,13 +86,11 @@ class Feedforward:
                 start = None if before.drive_states is None else before.drive_states[0]
                 motion.drive_states = self.states.along((0.0, interval), q, qd, start)[1:]
             if (states := motion.drive_states) is not None:
-                forces = forces + self.states.further_forces(self.parameters, states, now[1])
-                heat = self.states.heat(states, now[1])
-                own = self.parameters[model.parameter_mask('drive')]
-                if self.drives is None:
-                    forces = forces + model.drive_forces.warm_forces(heat, own)
-                else:
-                    forces = forces + self.drives.warm_forces(heat)
+                drives, own = self.drives, None
+                if drives is None:
+                    drives, own = model.drive_forces, self.parameters[model.drive_columns]
+                past = self.parameters, states, now[1], drives, own
+                forces = forces + self.states.past_forces(*past)
         if self.loaded is not None:
             factors = self.loaded.load_parameters[self.loaded.load_friction.columns_of]
             forces = forces + self.loaded.load_forces(motion, joints, factors)
@@ -103,13 +101,12 @@ class Feedforward:
         if self.rotors is not None:
             forces = forces + self.rotors * joints.accelerations[:, actuated]
         if self.asymmetry is not None:
-            v0 = model.description.transition_velocity
-            sliding = np.clip(np.abs(joints.velocities[:, actuated]) / v0, 0.0, 1.0)
+            velocities = joints.velocities[:, actuated]
             if self.states is not None and motion.drive_states is not None:
-                yielding = np.isfinite(self.states.deflections)
-                bristles = np.abs(motion.drive_states[:, : model.n_a])
-                sliding = np.where(yielding, bristles, sliding)
-            forces = forces + self.asymmetry * sliding
+                share = self.states.shares(motion.drive_states, velocities)
+            else:
+                share = smoothed_sign(velocities, model.description.transition_velocity)
+            forces = forces + self.asymmetry * np.abs(share)
         return joints, forces
 
 

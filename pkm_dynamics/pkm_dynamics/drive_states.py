@@ -27,6 +27,8 @@ from pkm_description.description import DriveTerms
 from pkm_description.errors import DescriptionError
 from pkm_description.exporters.exported import symmetric
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.drive_forces import DriveForces
+from pkm_dynamics.friction_laws import smoothed_sign
 
 # Parameters of Coulomb friction, and the range that s has in the force of each
 SIDES = {'coulomb': (-1.0, 1.0), 'coulomb_positive': (0.0, 1.0), 'coulomb_negative': (-1.0, 0.0)}
@@ -166,6 +168,22 @@ class DriveStates:
         bristles = rng.uniform(-1.0, 1.0, (count, len(self.deflections)))
         return np.concatenate([bristles, rng.uniform(size=(count, len(self.warm)))], axis=1)
 
+    def past_forces(
+        self,
+        values: Floats,
+        states: Floats,
+        velocities: Floats,
+        drives: DriveForces,
+        own: Floats | None = None,
+    ) -> Floats:
+        """Forces (N, n_a) that friction with a past adds to that which slides.
+
+        For standard parameters (n_p,), states (N, n_a + n_w) and velocities (N, n_a), and for
+        parameters (n_d,) of the forces of the drives, or nominal ones.
+        """
+        warm = drives.warm_forces(self.heat(states, velocities), own)
+        return self.further_forces(values, states, velocities) + warm
+
     def heat(self, states: Floats, velocities: Floats) -> Floats:
         """Products (N, n_w) of z [W] and the velocities (N, n_a) of their drives."""
         axes = [each.axis for each in self.warm]
@@ -173,13 +191,19 @@ class DriveStates:
 
     def further_forces(self, values: Floats, states: Floats, velocities: Floats) -> Floats:
         """Coulomb friction (N, n_a) beyond that of the signs of velocities, for values (n_p,)."""
-        v, slow = np.asarray(velocities), self.transition_velocity
-        sign = np.clip(v / slow, -1.0, 1.0) if slow > 0.0 else np.sign(v)
+        v = np.asarray(velocities)
+        sign = smoothed_sign(v, self.transition_velocity)
         found = np.zeros(v.shape)
         for parameter, axis, sides in zip(self.parameters, self.axes, self.ranges, strict=True):
             change = np.clip(states[:, axis], *sides) - np.clip(sign[:, axis], *sides)
             found[:, axis] += values[parameter] * change
         return found
+
+    def shares(self, states: Floats, velocities: Floats) -> Floats:
+        """Share (N, n_a) of Coulomb friction at states and velocities, from -1 to 1 by its sign."""
+        yielding = np.isfinite(self.deflections)
+        sign = smoothed_sign(velocities, self.transition_velocity)
+        return np.where(yielding, states[:, : len(yielding)], sign)
 
     def write(self, regressor: Floats, states: Floats) -> None:
         """Put the states (N, n_a) in place of the signs in a regressor (N, n_a, n_p)."""

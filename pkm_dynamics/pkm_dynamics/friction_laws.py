@@ -153,8 +153,8 @@ class DriveFriction:
     def _shapes(self, v: Floats) -> Iterator[tuple[Integers, Integers, Floats, tuple[Floats, ...]]]:
         """Columns of the drives of each law, their parameters, and the law's evaluation."""
         for law, columns, index in self._groups:
-            rate, v0 = v[:, columns], self.transition_velocity
-            sign = np.clip(rate / v0, -1.0, 1.0) if v0 > 0.0 else np.sign(rate)
+            rate = v[:, columns]
+            sign = smoothed_sign(rate, self.transition_velocity)
             yield columns, index, *LAWS[law].shape(rate, sign, list(self.values[index[1:]]))
 
     @cached_property
@@ -168,6 +168,13 @@ class DriveFriction:
             if count:
                 groups.append((law, columns, first[columns] + np.arange(count)[:, None]))
         return groups
+
+
+def smoothed_sign(velocities: Floats, transition_velocity: float) -> Floats:
+    """Sign that Coulomb friction has at velocities of any shape: linear about standstill."""
+    if transition_velocity > 0.0:
+        return np.clip(velocities / transition_velocity, -1.0, 1.0)
+    return np.sign(velocities)
 
 
 def is_friction_law_parameter(name: str) -> bool:

@@ -67,9 +67,8 @@ class DynamicModel(KinematicModel):
         past = self._past(motion)
         if past is None:
             return 0.0
-        forces = self.drive_states.further_forces(values, past, velocities)
-        heat = self.drive_states.heat(past, velocities)
-        return forces + self.drive_forces.warm_forces(heat, values[self.drive_columns])
+        own = values[self.drive_columns]
+        return self.drive_states.past_forces(values, past, velocities, self.drive_forces, own)
 
     def states_and_sliding_forces(
         self, motion: PlatformMotion, parameters: ArrayLike | None = None

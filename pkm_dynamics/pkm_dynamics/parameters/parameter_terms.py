@@ -9,6 +9,7 @@ import numpy as np
 
 from pkm_description.tree_geometry import TreeGeometry, cross
 from pkm_dynamics.array_types import Floats, Integers
+from pkm_dynamics.friction_laws import smoothed_sign
 from pkm_dynamics.kinematics.body_motion import BodyMotion
 from pkm_dynamics.kinematics.kinematic_model import KinematicModel
 from pkm_dynamics.parameters import parameter_table as table
@@ -126,8 +127,7 @@ class ParameterTerms:
         """Multiplier of a friction parameter at rates (N, ...): saturated sign, or the rate."""
         if kind == table.VISCOUS:
             return rate
-        v0 = self.transition_velocity
-        sign = np.clip(rate / v0, -1.0, 1.0) if v0 > 0.0 else np.sign(rate)
+        sign = smoothed_sign(rate, self.transition_velocity)
         if kind == table.COULOMB_POSITIVE:
             return np.maximum(sign, 0.0)
         return np.minimum(sign, 0.0) if kind == table.COULOMB_NEGATIVE else sign
