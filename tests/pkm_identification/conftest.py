@@ -104,6 +104,9 @@ class SliderModel:
     def motion_from_actuators(self, q, qd, qdd, initial=None):
         return SliderMotion(np.asarray(q), np.asarray(qd), np.asarray(qdd))
 
+    def configurations_of_actuators(self, q):
+        return SimpleNamespace(joints=np.asarray(q)), np.ones(len(q), dtype=bool)
+
     def regressor(self, motion: SliderMotion) -> np.ndarray:
         y = np.zeros((len(motion), 2, 7))
         y[:, 0, 0] = motion.qdd[:, 0]

@@ -7,24 +7,37 @@ import numpy as np
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.friction_laws import DriveFriction
 from pkm_identification.arrays import Array
-from pkm_identification.estimators.consistent.friction_columns import linear_names
 
 
 def holding_friction(
-    model: ClosedChainModel, standard: Array, friction: DriveFriction | None, slow: Array
+    model: ClosedChainModel,
+    standard: Array,
+    friction: DriveFriction | None,
+    slow: Array,
+    positions: Array,
 ) -> Array:
-    """Largest friction (n_a,) [N, N m] of drives at rest: that at slow speeds (n_a,).
+    """Friction (n_a,) [N, N m] of drives at rest: that at slow speeds (n_a,), each moving alone.
 
-    From standard parameters (n_p,) and friction laws. A drive at rest holds what lies below it, in
-    either direction, and laws that vanish with the speed tell nothing of that.
+    From standard parameters (n_p,) and friction laws, of all joints that move with the drive,
+    under their loads, at positions (N, n_a) where the mechanism closes, at home where it does so
+    at none. A drive at rest holds what lies below it, in either direction, and laws that vanish
+    with the speed tell nothing of that. Where friction is f1 forwards and f2 backwards, the force
+    is anywhere from -f2 to f1: as far from zero as up to sqrt(f1^2 - f1 f2 + f2^2) either way.
     """
-    linear = dict(zip(model.parameter_names, standard.tolist(), strict=True))
-    dry = [
-        max((linear[name] for name in linear_names(joint)[:-1] if name in linear), default=0.0)
-        for joint in model.actuated_joints
-    ]
-    viscous = [linear.get(linear_names(joint)[-1], 0.0) for joint in model.actuated_joints]
-    found = np.array(dry) + np.array(viscous) * slow
-    if friction is not None:
-        found = found + friction.forces(slow[None])[0]
-    return np.maximum(found, 0.0)
+    configurations, closes = model.configurations_of_actuators(positions)
+    q, joints = positions[closes], configurations.joints[closes]
+    if not len(q):
+        q, joints = model.home_actuators[None], model.home_joints[None]
+    rubbing = np.where(model.parameter_mask('friction'), standard, 0.0)
+    still = np.zeros_like(q)
+    sides = []
+    for sign in (1.0, -1.0):
+        forces = np.zeros_like(q)
+        for axis, rate in enumerate(np.diag(sign * slow)):
+            creeping = model.motion_from_actuators(q, still + rate, still, joints)
+            forces[:, axis] = model.inverse_dynamics(creeping, rubbing)[:, axis]
+        if friction is not None:
+            forces += friction.forces(sign * slow[None])
+        sides.append(np.maximum(sign * forces, 0.0))
+    forwards, backwards = sides
+    return np.sqrt(np.mean(forwards**2 - forwards * backwards + backwards**2, axis=0))

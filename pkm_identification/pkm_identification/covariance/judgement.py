@@ -29,6 +29,7 @@ from pkm_identification.result.diagnostics import (
 from pkm_identification.result.force_errors import SLOW, ForceErrors
 
 LARGE = 0.1  # of the RMS force: residuals above it are no noise of a drive worth a model
+PLACES = 30  # of a run, where friction at rest is looked at: its mean to a few percent
 COLOURED = 1e-3  # p-value of the test of a flat spectrum, one of some dozen
 
 
@@ -95,11 +96,15 @@ def _holding(solution: Solution) -> Array:
     base, model = solution.problem.base, solution.problem.model
     signals = [each for each in (run.signals for run in solution.problem.runs) if not each.is_long]
     slow = np.full(solution.problem.axes, float(model.description.transition_velocity))
+    places = np.zeros((0, solution.problem.axes))  # home
     if signals:
+        some = [np.linspace(0, len(each) - 1, PLACES).astype(int) for each in signals]
+        rows = [each.positions[own] for each, own in zip(signals, some, strict=True)]
+        places = np.concatenate(rows)
         power = sum(np.sum(each.velocities**2, axis=0) for each in signals)
         slow = SLOW[-1] * np.sqrt(power / sum(map(len, signals)))
     standard = base.columns @ solution.values
-    return holding_friction(model, standard, solution.estimate.drive_friction, slow)
+    return holding_friction(model, standard, solution.estimate.drive_friction, slow, places)
 
 
 def _of_free(solution: Solution) -> Array:
