@@ -21,7 +21,17 @@ Array = NDArray[np.float64]
 JOINT_TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'floating')
 CONSTRAINT_TYPES = ('fixed', 'spherical', 'revolute', 'universal', 'prismatic')
 JOINT, MOTOR = SIDES = ('joint', 'motor')  # between which transmissions lie
-FRICTION_MODELS = ('coulomb_viscous', 'coulomb', 'viscous', 'asymmetric', 'load', 'none')
+BOTH_WAYS = ('coulomb_positive', 'coulomb_negative')
+# parameters of each model of friction, beside the load factor
+FRICTION_MODELS: dict[str, tuple[str, ...]] = {
+    'coulomb_viscous': ('coulomb', 'viscous'),
+    'coulomb': ('coulomb',),
+    'viscous': ('viscous',),
+    'asymmetric': (*BOTH_WAYS, 'viscous'),
+    'asymmetric_coulomb': BOTH_WAYS,
+    'load': (),
+    'none': (),
+}
 
 
 def frozen(values: Any) -> Array:
@@ -72,9 +82,9 @@ class Friction:
     """Friction of a joint: F = (coulomb + load N) sat(v / v0) + viscous v, against the motion.
 
     `coulomb` in N or N m, `viscous` in N s/m or N m s/rad. The model says which
-    parameters exist; `asymmetric` has one Coulomb value per direction [M eq. 14], `load`
-    none but the load factor, which any model may have. N is the magnitude [N] of the force
-    that the joint transmits across its axis (all of it where the joint has no single axis).
+    parameters exist; `asymmetric` and `asymmetric_coulomb` have one Coulomb value per direction
+    [M eq. 14], `load` none but the load factor, which any model may have. N is the magnitude [N]
+    of the force that the joint transmits across its axis (all of it where it has no single one).
     """
 
     coulomb: float = 0.0
@@ -84,6 +94,34 @@ class Friction:
     # friction force per reaction force: a number for a prismatic joint, for the others a length
     # [m], the coefficient of friction times the radius of the bearing; None without it
     load: float | None = None
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Values of the model's parameters by label, without the load factor."""
+        values = {'coulomb_positive': self.coulomb}
+        return {name: values.get(name, getattr(self, name, 0.0)) for name in self._labels}
+
+    @property
+    def is_asymmetric(self) -> bool:
+        """Whether Coulomb friction has one parameter per direction."""
+        return BOTH_WAYS[0] in self._labels
+
+    @property
+    def levels(self) -> tuple[float, float]:
+        """Coulomb friction forwards and backwards [N, N m]."""
+        if self.is_asymmetric:
+            return self.coulomb, self.coulomb_negative
+        level = self.coulomb if 'coulomb' in self._labels else 0.0
+        return level, level
+
+    @property
+    def damping(self) -> float:
+        """Viscous friction [N s/m, N m s/rad]."""
+        return self.viscous if 'viscous' in self._labels else 0.0
+
+    @property
+    def _labels(self) -> tuple[str, ...]:
+        return FRICTION_MODELS[self.model]
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from pkm_description.description import (
-    Actuator,
-    Description,
-    DriveTerms,
-    Friction,
-    Joint,
-    Ripple,
-    WarmUp,
-)
+from pkm_description.description import Actuator, Description, DriveTerms, Joint, Ripple, WarmUp
 from pkm_description.errors import DescriptionError
 from pkm_description.sidecar import known_keys, mapping, number
 from pkm_description.xml_elements import suggestion
@@ -29,6 +21,8 @@ from pkm_description.xml_elements import suggestion
 KEYS = ('offset', 'stiffness', 'rest', 'rotor', 'asymmetry', 'presliding', 'ripple', 'warm_up')
 NUMBERS = KEYS[:6]
 POWER = ('coulomb', 'viscous')  # friction whose power heats a drive
+# models of friction of which Coulomb friction may differ by direction, and those where it does
+BENT = {'coulomb_viscous': 'asymmetric', 'coulomb': 'asymmetric_coulomb'}
 VALUES = (('cosine', 'sine'), ('amplitude', 'phase'))
 MAX_HARMONICS = 100  # a ripple with more is a table, and a typing error likelier than one
 SYNTAX = 'JOINT:TERM[+TERM], TERM one of offset, spring, spring(REST), rotor, asymmetry, '
@@ -175,7 +169,7 @@ def _extended(description: Description, given: Any, where: str) -> Description:
 
 
 def _is_lopsided(joint: Joint) -> bool:
-    return joint.friction is not None and joint.friction.model == 'asymmetric'
+    return joint.friction is not None and joint.friction.is_asymmetric
 
 
 def _is_bent(description: Description, joint: Joint) -> bool:
@@ -187,26 +181,23 @@ def _is_bent(description: Description, joint: Joint) -> bool:
 def _rubbing(joint: Joint, asymmetry: float | None, where: str) -> Joint:
     """Return a joint whose Coulomb friction differs by direction; None: it does not."""
     friction = joint.friction
-    if friction is None or friction.model in ('viscous', 'load'):
+    if friction is None or friction.model not in (*BENT, *BENT.values()):
         raise DescriptionError(
             f"{where}.{joint.name}.asymmetry: '{joint.name}' has no Coulomb friction that could "
             'differ by direction; declare a friction model with it'
         )
-    mean = friction.coulomb
-    if friction.model == 'asymmetric':
-        mean = 0.5 * (friction.coulomb + friction.coulomb_negative)
-    viscous = 0.0 if friction.model == 'coulomb' else friction.viscous  # what the URDF says besides
+    mean = 0.5 * sum(friction.levels)
+    model = next(plain for plain, bent in BENT.items() if friction.model in (plain, bent))
     if asymmetry is None:
-        plain = Friction(mean, viscous, mean, load=friction.load)
+        plain = replace(friction, coulomb=mean, coulomb_negative=mean, model=model)
         return replace(joint, friction=plain)
     if abs(asymmetry) > mean:
         raise DescriptionError(
             f'{where}.{joint.name}.asymmetry {asymmetry:g} is more than the Coulomb friction '
             f'{mean:g}, which would drive the joint'
         )
-    forwards, backwards = mean + asymmetry, mean - asymmetry
-    bent = Friction(forwards, viscous, backwards, 'asymmetric', friction.load)
-    return replace(joint, friction=bent)
+    sides = {'coulomb': mean + asymmetry, 'coulomb_negative': mean - asymmetry}
+    return replace(joint, friction=replace(friction, **sides, model=BENT[model]))
 
 
 def _with_terms(actuators: tuple[Actuator, ...], given: Any, where: str) -> tuple[Actuator, ...]:

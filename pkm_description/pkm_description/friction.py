@@ -12,13 +12,11 @@ from pkm_description.errors import DescriptionError
 from pkm_description.sidecar import known_keys, mapping, number
 from pkm_description.xml_elements import suggestion
 
+_KEY = {'coulomb_positive': 'coulomb'}
+# keys of a mapping that gives the parameters of each model
 FRICTION_KEYS: dict[str, tuple[str, ...]] = {
-    'coulomb_viscous': ('coulomb', 'viscous', 'load'),
-    'coulomb': ('coulomb', 'load'),
-    'viscous': ('viscous', 'load'),
-    'asymmetric': ('coulomb', 'coulomb_negative', 'viscous', 'load'),
-    'load': ('load',),
-    'none': (),
+    model: () if model == 'none' else (*(_KEY.get(name, name) for name in labels), 'load')
+    for model, labels in FRICTION_MODELS.items()
 }
 
 
@@ -182,7 +180,7 @@ def _friction_model(value: Mapping[str, Any], base: Friction | None) -> str:
             return model
     if has == {'load'}:
         return 'load'
-    return base.model if base and base.model == 'asymmetric' else 'coulomb_viscous'
+    return base.model if base and base.is_asymmetric else 'coulomb_viscous'
 
 
 def check_constraint_friction(constraint: Constraint) -> None:
@@ -190,7 +188,7 @@ def check_constraint_friction(constraint: Constraint) -> None:
     friction, kind = constraint.friction, constraint.type
     if friction is not None and kind == 'fixed':
         raise DescriptionError(f"fixed constraint '{constraint.name}' cannot have friction")
-    if friction and friction.model == 'asymmetric' and kind in ('spherical', 'universal'):
+    if friction and friction.is_asymmetric and kind in ('spherical', 'universal'):
         raise DescriptionError(
             f"{kind} constraint '{constraint.name}' cannot have asymmetric friction: "
             'its rotation has no single direction'

@@ -11,6 +11,7 @@ import pkm_description
 from pkm_description import DescriptionError, DriveTerms, Friction, Ripple, with_drive_terms
 from pkm_description.drives import parse_drive_terms, terms_mapping, with_only_drive_terms
 from pkm_description.exporters import build_export
+from pkm_dynamics import ClosedChainModel
 
 
 @pytest.fixture(scope='module')
@@ -216,4 +217,7 @@ def test_friction_by_direction_has_no_viscous_part_where_the_model_has_none():
     own = pkm_description.loads(damped, text)
     assert own.joint('along').friction.viscous == 7.0
     found = with_drive_terms(own, {'along': {'asymmetry': 1.0}})
-    assert found.joint('along').friction == Friction(4.0, 0.0, 2.0, 'asymmetric')
+    assert found.joint('along').friction == Friction(4.0, 7.0, 2.0, 'asymmetric_coulomb')
+    names = [name for name in ClosedChainModel(found).parameter_names if name.startswith('along.')]
+    assert names == ['along.coulomb_positive', 'along.coulomb_negative']
+    assert with_only_drive_terms(found, {}) == own

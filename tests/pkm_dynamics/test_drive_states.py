@@ -101,7 +101,7 @@ def test_doubling_is_the_recurrence(count):
     np.testing.assert_allclose(recurrence(factors, summands, start), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize('kind', ['coulomb_viscous', 'asymmetric'])
+@pytest.mark.parametrize('kind', ['coulomb_viscous', 'asymmetric', 'asymmetric_coulomb'])
 def test_forces_have_the_states_in_place_of_the_signs(kind):
     model = rubbing('lift', 'along', model=kind)
     t = np.arange(0.0, 2.0, 1e-3)
@@ -114,7 +114,7 @@ def test_forces_have_the_states_in_place_of_the_signs(kind):
     added = model.inverse_dynamics(motion) - model.inverse_dynamics(sliding)
     s = states(DEPTH).along(t, q[:, :1], qd[:, :1])[:, 0]
     sign = np.clip(qd[:, 0] / model.description.transition_velocity, -1.0, 1.0)
-    backwards = 6.0 if kind == 'asymmetric' else 4.0
+    backwards = 4.0 if kind == 'coulomb_viscous' else 6.0
     expected = [np.where(each > 0, 4.0, backwards) * each for each in (s, sign)]
     for axis in (0, 3):
         np.testing.assert_allclose(added[:, axis], expected[0] - expected[1], atol=1e-9)

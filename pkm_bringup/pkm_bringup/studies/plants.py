@@ -136,10 +136,7 @@ def stribeck_friction(model: ClosedChainModel, effects: PlantEffects) -> DriveFr
         laws.append(LINEAR if entry is None else 'stribeck')
         friction = model.description.joint(joint).friction
         if entry is not None and friction is not None:
-            opposite = friction.coulomb
-            if friction.model == 'asymmetric':
-                opposite = friction.coulomb_negative
-            excess = max(entry.static - 0.5 * (friction.coulomb + opposite), 0.0)
+            excess = max(entry.static - 0.5 * sum(friction.levels), 0.0)
             values += [excess, entry.velocity, entry.exponent]
     if not values:
         return None

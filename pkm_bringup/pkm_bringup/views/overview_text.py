@@ -217,7 +217,7 @@ def _short(value: float | None) -> str:
 
 
 def _coulomb(item: Mapping[str, Any]) -> Any:
-    if item['friction_model'] == 'asymmetric':
+    if item['friction_model'] in ('asymmetric', 'asymmetric_coulomb'):
         return f'{item["coulomb_negative"]:.6g}/{item["coulomb"]:.6g}'
     return item['coulomb']
 

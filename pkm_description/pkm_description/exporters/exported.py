@@ -71,12 +71,9 @@ def symmetric(friction: Friction | None) -> tuple[float, float]:
 
     Of an asymmetric friction the mean of both directions is taken.
     """
-    if friction is None or friction.model == 'none':
+    if friction is None:
         return 0.0, 0.0
-    coulomb = friction.coulomb if friction.model != 'viscous' else 0.0
-    if friction.model == 'asymmetric':
-        coulomb = 0.5 * (friction.coulomb + friction.coulomb_negative)
-    return coulomb, friction.viscous if friction.model != 'coulomb' else 0.0
+    return 0.5 * sum(friction.levels), friction.damping
 
 
 def asymmetry_losses(description: Description) -> list[str]:
@@ -87,12 +84,12 @@ def asymmetry_losses(description: Description) -> list[str]:
     for each in description.transmissions:
         items += [(f"motor '{motor.name}'", motor.friction) for motor in each.motors]
     return [
-        f'{name}: Coulomb friction {friction.coulomb:g} forwards and '
-        f'{friction.coulomb_negative:g} backwards is written as its mean'
+        f'{name}: Coulomb friction {forwards:g} forwards and {backwards:g} backwards is written as '
+        'its mean'
         for name, friction in items
         if friction is not None
-        and friction.model == 'asymmetric'
-        and friction.coulomb != friction.coulomb_negative
+        for forwards, backwards in [friction.levels]
+        if forwards != backwards
     ]
 
 

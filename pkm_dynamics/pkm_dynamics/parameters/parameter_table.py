@@ -15,6 +15,12 @@ from pkm_description.friction import check_constraint_friction
 from pkm_dynamics.array_types import Booleans, Floats
 
 COULOMB, VISCOUS, COULOMB_POSITIVE, COULOMB_NEGATIVE = 0, 1, 2, 3
+FRICTION_KINDS = {
+    'coulomb': COULOMB,
+    'viscous': VISCOUS,
+    'coulomb_positive': COULOMB_POSITIVE,
+    'coulomb_negative': COULOMB_NEGATIVE,
+}
 ON_COORDINATE, ON_ROTATION, ON_AXIS_ROTATION, ON_AXIS_SLIDE, ON_SHAFT = 0, 1, 2, 3, 4
 LOAD = 'load'  # field of a load factor's name
 INERTIAL_NAMES = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
@@ -166,18 +172,9 @@ def _add_friction(
 ) -> None:
     name, friction, target, where, linear = place
     force, damping = ('N', 'N s/m') if linear else ('N m', 'N m s/rad')
-    dry = (COULOMB, 'coulomb', friction.coulomb, force)
-    forwards = (COULOMB_POSITIVE, 'coulomb_positive', friction.coulomb, force)
-    backwards = (COULOMB_NEGATIVE, 'coulomb_negative', friction.coulomb_negative, force)
-    wet = (VISCOUS, 'viscous', friction.viscous, damping)
-    wanted = {
-        'coulomb_viscous': (dry, wet),
-        'coulomb': (dry,),
-        'viscous': (wet,),
-        'asymmetric': (forwards, backwards, wet),
-        'load': (),
-    }
-    for kind, label, value, unit in wanted[friction.model]:
+    for label, value in friction.parameters.items():
+        kind = FRICTION_KINDS[label]
+        unit = damping if kind == VISCOUS else force
         index = add(f'{name}.{label}', unit, value, 'friction')
         terms.friction.append((target, where, kind, index))
 

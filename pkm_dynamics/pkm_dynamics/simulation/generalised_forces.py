@@ -144,10 +144,8 @@ def _waves(ripple: Ripple | None) -> Floats:
 
 def friction_row(friction: Friction, stribeck: Stribeck | None = None) -> tuple[float, ...]:
     """Return the friction table's row of one joint."""
-    model = friction.model
-    coulomb = friction.coulomb if model not in ('viscous', 'none') else 0.0
-    negative = friction.coulomb_negative if model == 'asymmetric' else coulomb
-    viscous = friction.viscous if model not in ('coulomb', 'none') else 0.0
+    coulomb, negative = friction.levels
+    viscous = friction.damping
     if stribeck is None:
         return (coulomb, negative, viscous, 0.0, 1.0, 1.0)
     extra = max(stribeck.static - 0.5 * (coulomb + negative), 0.0)

@@ -218,7 +218,7 @@ def build_columns(
             raise EstimationError(
                 f"drive '{lacking[0]}' has no Coulomb friction in the description, which a "
                 'friction law adds to; declare a friction model with it (coulomb_viscous, '
-                'coulomb, asymmetric)'
+                'coulomb, asymmetric, asymmetric_coulomb)'
             )
         speed = float(speeds[list(axes)].max())
         low, high = _ranges(kind, v0, speed, exponent, members[0])
