@@ -152,6 +152,55 @@ def test_a_ratio_of_the_urdf_is_read_where_the_yaml_says_none(plain):
         with_section(plain, '  a: {joints: [joint2], reduction: 70}', urdf)
 
 
+def simple(content):
+    """Element of ROS for joint2 with this content of its joint."""
+    return (
+        '<transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>'
+        f'<actuator name="m2" role="actuator1"/><joint name="joint2">{content}</joint>'
+        '</transmission>'
+    )
+
+
+RATIO, OFFSET = '<mechanical_reduction>-80</mechanical_reduction>', '<offset>0.3</offset>'
+
+
+@pytest.mark.parametrize(
+    ('content', 'joint_position'),
+    [(RATIO + OFFSET, 0.3 - 2.0 / 80), (OFFSET, 0.3 + 2.0), (RATIO, -2.0 / 80)],
+)
+def test_the_offset_of_a_joint_in_a_urdf_is_read(plain, content, joint_position):
+    """Joint = motor / ratio + offset, as SimpleTransmission of ROS has it."""
+    robot = pkm_description.loads(with_element(plain, simple(content)), plain.yaml_text)
+    found = MotorSide.of(robot).joint_positions(np.array([0.0, 2.0, 0.0, 0.0, 0.0, 0.0]))
+    np.testing.assert_allclose(found, [0.0, joint_position, 0.0, 0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize('text', ['', 'x', 'nan', 'inf'])
+def test_offsets_that_are_no_numbers_leave_the_element_out(plain, text):
+    element = simple(f'{RATIO}<offset>{text}</offset>')
+    robot = pkm_description.loads(with_element(plain, element), plain.yaml_text)
+    assert robot.transmissions == ()
+
+
+def test_an_offset_that_the_yaml_contradicts_is_refused(plain):
+    urdf = with_element(plain, simple(RATIO + OFFSET))
+    own = '  a: {joints: [joint2], reduction: -80, offset: '
+    assert with_section(plain, f'{own}0.3}}', urdf).transmissions[0].name == 'a'
+    with pytest.raises(
+        DescriptionError, match=r"'joint2': its offset is 0 in transmissions\.a and"
+    ):
+        with_section(plain, f'{own}0}}', urdf)
+
+
+@pytest.mark.parametrize('given', ['', simple(RATIO)])
+def test_a_tree_has_offsets_that_are_read_back(plain, given):
+    text = '  a: {joints: [joint2], motors: [m2], reduction: -80, offset: 0.3}'
+    exported = build_export(with_section(plain, text, with_element(plain, given)), 'urdf', 'tree')
+    [found] = pkm_description.loads(exported.text, plain.yaml_text).transmissions
+    np.testing.assert_allclose([found.offset[0], found.matrix[0, 0]], [0.3, -1 / 80])
+    assert not any('offset' in loss for loss in exported.losses)
+
+
 def test_motors_that_a_urdf_does_not_tell_apart_get_names_of_their_own(plain):
     """The first has the name that the second would get, the second that of a joint."""
     elements = ''.join(

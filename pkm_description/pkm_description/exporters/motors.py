@@ -8,6 +8,7 @@ from lxml import etree
 
 from pkm_description.description import Description, Motor, Transmission
 from pkm_description.exporters.exported import number, symmetric
+from pkm_description.readers.urdf_transmissions import OFFSET
 
 SIMPLE = 'transmission_interface/SimpleTransmission'
 INTERFACE = 'hardware_interface/EffortJointInterface'
@@ -101,7 +102,7 @@ def _motor_loss(motor: Motor, lost: Mapping[str, float | None], form: str) -> li
 
 def add_transmissions(robot: etree._Element, description: Description) -> list[str]:
     """Add a URDF's element for each single joint that has none; return what is lost."""
-    known = {joint.get('name') for joint in robot.iterfind('.//transmission/joint')}
+    known = {joint.get('name'): joint for joint in robot.iterfind('.//transmission/joint')}
     losses = []
     for each in description.transmissions:
         if each.coupled.any():
@@ -109,8 +110,11 @@ def add_transmissions(robot: etree._Element, description: Description) -> list[s
                 f"transmission '{each.name}' couples {', '.join(each.joints)}: it is left out"
             )
         for place, (joint, motor) in enumerate(zip(each.joints, each.motors, strict=True)):
-            if joint not in known and not each.coupled[place]:
-                _add_transmission(robot, each, place)
+            offset = float(each.offset[place])
+            if not each.coupled[place]:
+                element = known[joint] if joint in known else _add_transmission(robot, each, place)
+                if offset and element.find(OFFSET) is None:
+                    etree.SubElement(element, OFFSET).text = number(offset)
             coulomb, viscous = symmetric(motor.friction)
             losses += _motor_loss(
                 motor,
@@ -118,14 +122,15 @@ def add_transmissions(robot: etree._Element, description: Description) -> list[s
                     'rotor inertia': motor.rotor_inertia,
                     'Coulomb friction': coulomb,
                     'viscous friction': viscous,
-                    'offset': float(each.offset[place]),
+                    'offset': offset if each.coupled[place] else 0.0,
                 },
                 'URDF',
             )
     return losses
 
 
-def _add_transmission(robot: etree._Element, each: Transmission, place: int) -> None:
+def _add_transmission(robot: etree._Element, each: Transmission, place: int) -> etree._Element:
+    """Add an element of one joint; return that of the joint in it."""
     name = each.name if len(each.joints) == 1 else f'{each.name}_{each.joints[place]}'
     element = etree.SubElement(robot, 'transmission', name=name)
     etree.SubElement(element, 'type').text = SIMPLE
@@ -134,3 +139,4 @@ def _add_transmission(robot: etree._Element, each: Transmission, place: int) -> 
     actuator = etree.SubElement(element, 'actuator', name=each.motors[place].name)
     ratio = number(each.inverse[place, place])
     etree.SubElement(actuator, 'mechanicalReduction').text = ratio
+    return joint

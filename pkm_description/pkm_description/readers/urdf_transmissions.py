@@ -1,13 +1,15 @@
-"""Gear ratios of single joints in the `<transmission>` elements of a URDF."""
+"""Gear ratios and offsets of single joints in the `<transmission>` elements of a URDF."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lxml import etree
 
 TAGS = ('mechanicalReduction', 'mechanical_reduction')  # URDF, and <ros2_control>
+OFFSET = 'offset'
 
 
 @dataclass(frozen=True)
@@ -18,12 +20,15 @@ class Reduction:
     joint: str
     motor: str
     ratio: float
+    offset: float | None  # joint position [m, rad] where the motor is at zero; None: not given
 
 
 def read_reductions(root: etree._Element) -> tuple[tuple[Reduction, ...], tuple[str, ...]]:
     """Ratios of transmissions with one joint and one actuator, and names of those with more.
 
-    Elements without a usable ratio say nothing: other programs read them in ways of their own.
+    As `SimpleTransmission` of ROS has it: joint position = motor position / ratio + offset, the
+    ratio one where only an offset stands. Elements without usable numbers say nothing: other
+    programs read them in ways of their own.
     """
     found: dict[str, Reduction] = {}
     coupling = []
@@ -34,21 +39,27 @@ def read_reductions(root: etree._Element) -> tuple[tuple[Reduction, ...], tuple[
             coupling.append(name)
         if len(joints) != 1 or len(actuators) != 1:
             continue
-        ratio = _ratio(element, joints[0], actuators[0])
+        ratios = _numbers(TAGS, element, joints[0], actuators[0])
+        offsets = _numbers((OFFSET,), joints[0])
         joint = str(joints[0].get('name'))
-        if ratio is not None and joint not in found:
+        usable = all(math.isfinite(each) for each in (*ratios, *offsets))
+        if usable and (ratios or offsets) and all(ratios) and joint not in found:
             motor = str(actuators[0].get('name') or f'{joint}_motor')
-            found[joint] = Reduction(name, joint, motor, ratio)
+            offset = sum(offsets) if offsets else None
+            found[joint] = Reduction(name, joint, motor, math.prod(ratios), offset)
     return tuple(found.values()), tuple(coupling)
 
 
-def _ratio(*places: etree._Element) -> float | None:
-    """Product of the ratios that stand anywhere in a transmission, None without any."""
-    given = [
-        element.text or '' for place in places for tag in TAGS for element in place.findall(tag)
+def _numbers(tags: Sequence[str], *places: etree._Element) -> list[float]:
+    """Numbers of these elements in some places of a transmission, nan of what is none."""
+    texts = [
+        element.text or '' for place in places for tag in tags for element in place.findall(tag)
     ]
+    return [_number(text) for text in texts]
+
+
+def _number(text: str) -> float:
     try:
-        ratio = math.prod(float(text) for text in given)
+        return float(text)
     except ValueError:
-        return None
-    return ratio if given and math.isfinite(ratio) and ratio != 0.0 else None
+        return math.nan

@@ -1,4 +1,4 @@
-"""The section `transmissions` of a YAML, and ratios of single joints in a URDF."""
+"""The section `transmissions` of a YAML, and ratios and offsets of single joints in a URDF."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_transmissions(
     """Transmissions of a sidecar, and of `reductions` in the URDF where it says none.
 
     Raises DescriptionError naming a joint without a drive, a joint or motor that two of them have,
-    a matrix that is singular or not square, or a ratio that contradicts the URDF.
+    a matrix that is singular or not square, or a ratio or offset that contradicts the URDF.
     """
     found: list[Transmission] = []
     names = [joint.name for joint in joints]
@@ -225,16 +225,20 @@ def _check_apart(one: Transmission, other: Transmission) -> None:
 
 
 def _check_agrees(reduction: Reduction, found: Sequence[Transmission]) -> None:
-    """Refuse a ratio of the URDF that the YAML contradicts."""
+    """Refuse a ratio or an offset of the URDF that the YAML contradicts."""
     each = next(item for item in found if reduction.joint in item.joints)
     place = each.joints.index(reduction.joint)
-    own = float(each.inverse[place, place])
-    if not each.coupled[place] and abs(own - reduction.ratio) > AGREEMENT * abs(own):
-        raise DescriptionError(
-            f"joint '{reduction.joint}': its reduction is {own:g} in transmissions.{each.name} "
-            f"and {reduction.ratio:g} in <transmission name='{reduction.name}'> of the URDF; make "
-            'them agree'
-        )
+    ratio, offset = float(each.inverse[place, place]), float(each.offset[place])
+    pairs = {'reduction': (ratio, reduction.ratio)}
+    if reduction.offset is not None:
+        pairs['offset'] = offset, reduction.offset
+    for what, (own, given) in pairs.items():
+        if not each.coupled[place] and abs(own - given) > AGREEMENT * max(abs(own), abs(given)):
+            raise DescriptionError(
+                f"joint '{reduction.joint}': its {what} is {own:g} in transmissions.{each.name} "
+                f"and {given:g} in <transmission name='{reduction.name}'> of the URDF; make "
+                'them agree'
+            )
 
 
 def _of_reduction(reduction: Reduction, taken: set[str]) -> Transmission:
@@ -249,7 +253,7 @@ def _of_reduction(reduction: Reduction, taken: set[str]) -> Transmission:
         (Motor(motor),),
         frozen(1.0 / ratio),
         frozen(ratio),
-        frozen(np.zeros(1)),
+        frozen([reduction.offset or 0.0]),
     )
 
 
