@@ -14,7 +14,13 @@ from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.source import Block, Source
 from pkm_identification.datasets.stored_array import StoredArray
 from pkm_identification.quality.clock import recovered_clock
-from pkm_identification.quality.frozen import MOVING, find_saturated, find_stuck, resolution
+from pkm_identification.quality.frozen import (
+    MOVING,
+    find_constant,
+    find_saturated,
+    find_stuck,
+    resolution,
+)
 from pkm_identification.quality.report import LEFT_OUT, Defect, Quality, located, merged
 from pkm_identification.quality.spikes import (
     NOISY,
@@ -24,6 +30,7 @@ from pkm_identification.quality.spikes import (
     find_spikes,
 )
 from pkm_identification.quality.stamps import clock_defects
+from pkm_identification.quality.velocity_scale import velocity_defects
 
 MOST_OUTLIERS = 0.05  # share; more of them are how the signal is
 MOST_BAD = 0.5  # share of the samples of a joint that may be left out
@@ -77,10 +84,19 @@ def examined(recording: Recording, clock: str = 'auto') -> Recording:
         for whole, part in zip(valid, flags, strict=True):
             whole.append(part)
         before = window.time[core][-1:]
+    moving = MOVING * _level(scales, noises)
+    defects += velocity_defects(source, names, source.scan.interval, moving)
+    defects += find_constant(source, names, moving)
     quality = report(len(recording), interval, defects, names, scales, noises)
     refuse_ruins(quality, names, recording.name)
     marked = source.marked(*(whole.array() for whole in valid))
     return replace(recording, source=marked, quality=quality)
+
+
+def _level(scales: Scales, noises: Sequence[Sequence[Array]]) -> Array:
+    """Noise or step (c,) of the positions of a whole recording, whichever is larger."""
+    noise = np.median([each[0] for each in noises], axis=0)
+    return np.asarray(np.maximum(noise, scales.resolution[0]))
 
 
 def _on_own_clock(recording: Recording, clock: str) -> tuple[Recording, bool]:

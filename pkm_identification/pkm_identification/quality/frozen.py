@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pkm_identification.arrays import Array, Indices, Mask
-from pkm_identification.quality.report import stretches
+from pkm_identification.datasets.source import Source
+from pkm_identification.quality.report import Defect, stretches
 
 MOST_EQUAL = 0.5  # of the changes of a signal that are none: equal samples tell nothing then
 SHORTEST = 5  # equal samples in a row that may be a stuck sensor
@@ -26,6 +29,7 @@ SHARE_ON_STEPS = 0.99  # of the values that must lie on multiples of it
 FEWEST_LEVELS = 3  # different values
 LEAST_STEPS = 8  # between them, that show whether they are multiples of one
 MOST_STEPS = 1e7
+NEARLY_ALL = 0.99  # of the samples: some may be spikes, or from before a sensor died
 ENTRY = 0.25  # of the last changes before a flat top
 
 
@@ -75,6 +79,36 @@ def find_stuck(
             if unlikely or _breaks_off(x, first, last, scale):
                 found[first + 1 : last + 1, column] = True
     return found
+
+
+def find_constant(source: Source, names: Sequence[str], moving: Array) -> list[Defect]:
+    """Find efforts that have one value throughout while their joint moves: a dead sensor.
+
+    The positions of a joint that moves change by more than `moving` (n,) [m, rad].
+    """
+    head = source.head
+    assert head.efforts is not None
+    value = np.median(head.efforts, axis=0)
+    same = sum(
+        np.count_nonzero(block.efforts == value, axis=0)
+        for block in source.blocks()
+        if block.efforts is not None
+    )
+    low, high = np.quantile(head.positions, [1 - NEARLY_ALL, NEARLY_ALL], axis=0)
+    dead = (same >= NEARLY_ALL * source.count) & (high - low > moving)
+    return [
+        Defect(
+            'constant',
+            int(same[k]),
+            float(same[k] / source.count),
+            'used as it is',
+            'effort',
+            names[int(k)],
+            figures={'value': float(value[k])},
+            what=f'{value[k]:.4g} throughout, though the joint moves: a dead sensor?',
+        )
+        for k in np.flatnonzero(dead)
+    ]
 
 
 def _repeats_by_nature(same: Mask, runs: Indices) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,9 @@ from pkm_identification.arrays import Array, Indices
 from pkm_identification.percent import percent
 
 WORDS = {
+    'rate': 'rate of the stamps',
+    'velocity_scale': 'measured velocities',
+    'constant': 'constant values',
     'jitter': 'jitter of the stamps',
     'stale': 'repeated samples',
     'clock_leap': 'leaps of the clock',
@@ -27,6 +30,8 @@ WORDS = {
     'standstill': 'standstill',
 }
 KINDS = tuple(WORDS)
+# What makes all else doubtful that is found in the data: a signal is not what it is called
+DOUBTFUL = ('rate', 'velocity_scale', 'constant')
 GONE = ('stale', 'duplicate_stamp')  # samples that the recording no longer has
 LEFT_OUT = 'left out: weight zero'
 STRETCHES = 8  # of each defect, that are named
@@ -47,6 +52,14 @@ class Defect:
     stretches: int = 0  # number of all stretches
     # sizes that belong to the kind, their unit in the name or that of the signal
     figures: dict[str, float] = field(default_factory=dict)
+    what: str = ''  # what is wrong with the signal as a whole, where it is not single samples
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Defect:
+        """Return the defect of entries as `Quality.to_dict` gives them."""
+        own = {each.name: content[each.name] for each in fields(cls) if each.name in content}
+        pairs = tuple((float(first), float(last)) for first, last in own.pop('where', ()))
+        return cls(**own, where=pairs)
 
     def touches(self, first: float, last: float) -> bool:
         """Whether it may concern samples between two stamps [s]: of many stretches one may."""
@@ -56,6 +69,8 @@ class Defect:
 
     def line(self) -> str:
         """Return one sentence for a person."""
+        if self.what:
+            return lines([self])[0]
         of = f' of the {self.signal} of {self.joint}' if self.joint else ''
         if self.signal != 'time' and not self.joint:
             of = f' of the {self.signal}'
@@ -67,6 +82,35 @@ class Defect:
             more = f' and {self.stretches - 1} more' if self.stretches > 1 else ''
             text += f', at t = {at} s{more}'
         return text + (f' ({size})' if size else '') + f'; {self.treatment}'
+
+
+def lines(defects: Sequence[Defect]) -> list[str]:
+    """Return sentences for a person: one a defect, or one for signals that are wrong alike."""
+    alike: dict[tuple[Any, ...], list[Defect]] = {}
+    for number, each in enumerate(defects):
+        own = (each.kind, each.signal, each.what, each.treatment) if each.what else (number,)
+        alike.setdefault(own, []).append(each)
+    return [
+        f'{_whole(group)}; {group[0].treatment}' if group[0].what else group[0].line()
+        for group in alike.values()
+    ]
+
+
+def doubts(defects: Sequence[Defect]) -> list[str]:
+    """Say what makes doubtful all that is found in the data; nothing where nothing does."""
+    alike: dict[tuple[str, str, str], list[Defect]] = {}
+    for each in defects:
+        if each.kind in DOUBTFUL:
+            alike.setdefault((each.kind, each.signal, each.what), []).append(each)
+    return [_whole(group) for group in alike.values()]
+
+
+def _whole(group: Sequence[Defect]) -> str:
+    """Say what is wrong with the signals of some joints as a whole, alike."""
+    first, joints = group[0], dict.fromkeys(each.joint for each in group if each.joint)
+    of = f' of the {first.signal}' if first.signal in ('position', 'effort') else ''
+    of += f' of {", ".join(joints)}' if joints else ''
+    return f'{WORDS[first.kind]}{of}: {first.what}'
 
 
 @dataclass(frozen=True)

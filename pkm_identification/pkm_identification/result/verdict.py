@@ -10,6 +10,7 @@ import numpy as np
 from pkm_dynamics.friction_laws import LINEAR
 from pkm_identification.arrays import Array
 from pkm_identification.percent import percent
+from pkm_identification.quality.report import Defect, doubts
 from pkm_identification.result.diagnostics import Diagnostics
 from pkm_identification.result.result import IdentificationResult
 
@@ -31,6 +32,7 @@ class Grade(str, Enum):
     GOOD = 'good'
     USABLE = 'usable'
     POOR = 'poor'
+    DOUBTFUL = 'doubtful'  # whatever it predicts: the data cannot be right
 
 
 class Limit(str, Enum):
@@ -42,6 +44,7 @@ class Limit(str, Enum):
     EXCITATION = 'a motion that does not show all parameters'
     SIGNS = 'a wrong sign in the data'
     DATA = 'bad samples'
+    WRONG_DATA = 'data that cannot be right'
     UNKNOWN = 'unknown causes'
 
 
@@ -77,6 +80,8 @@ class Verdict:
         Sentences: what to do.
     named
         What these sentences name of the diagnostics.
+    doubts
+        What cannot be right in the data.
     """
 
     grade: Grade
@@ -88,6 +93,7 @@ class Verdict:
     reasons: tuple[str, ...]
     advice: tuple[str, ...]
     named: frozenset[Named] = frozenset()
+    doubts: tuple[str, ...] = ()
 
     @property
     def model_error(self) -> float:
@@ -97,11 +103,13 @@ class Verdict:
     def line(self) -> str:
         """Return the verdict in one line."""
         worst = float(self.axis_errors.max())
-        text = f'{self.grade.value} model: forces of held-out parts of the data are predicted '
-        text += f'within {percent(self.error)} (RMS; worst {self.worst}: {percent(worst)})'
+        text = f'forces of held-out parts of the data are predicted within {percent(self.error)} '
+        text += f'(RMS; worst {self.worst}: {percent(worst)})'
         if self.noise is not None:
             text += f', {percent(self.noise)} of it noise of the measurement'
-        return '; '.join([text, f'limited by {self.limit.value}', *self.reasons, *self.advice])
+        limit = f'limited by {self.limit.value}'
+        said = '; '.join([*self.doubts, text, limit, *self.reasons, *self.advice])
+        return f'{self.grade.value} model: {said}'
 
 
 def verdict_of(result: IdentificationResult) -> Verdict | None:
@@ -121,6 +129,9 @@ def verdict_of(result: IdentificationResult) -> Verdict | None:
     limit, reasons, advice = _limit(result, diagnostics, error)
     named = _named(diagnostics, limit)
     found = Verdict(Grade.POOR, error, part, errors.relative, worst, limit, reasons, advice, named)
+    doubtful = doubts(defects_of(diagnostics))
+    if doubtful:
+        return replace(found, grade=Grade.DOUBTFUL, doubts=tuple(doubtful))
     if found.model_error > USABLE:
         return found
     return replace(found, grade=Grade.GOOD if found.model_error <= GOOD else Grade.USABLE)
@@ -142,6 +153,12 @@ def _limit(
     result: IdentificationResult, diagnostics: Diagnostics, error: float
 ) -> tuple[Limit, tuple[str, ...], tuple[str, ...]]:
     """What limits a model, what shows that, and what to do."""
+    if doubts(defects_of(diagnostics)):
+        return (
+            Limit.WRONG_DATA,
+            (),
+            ('correct columns, units or rate of the data, then identify again',),
+        )
     lost = diagnostics.parameters.undetermined
     bias = _noise_bias(diagnostics)
     bad = _bad_share(diagnostics)
@@ -240,9 +257,14 @@ def _noise_bias(diagnostics: Diagnostics) -> float:
 def _bad_share(diagnostics: Diagnostics) -> float:
     """Largest share of samples of one kind that were left out or lost."""
     shares = [
-        defect['share']
-        for each in diagnostics.data
-        for defect in (each.quality or {}).get('defects', [])
-        if defect['kind'] in ('gap', 'outlier', 'stuck', 'saturation', 'not_finite')
+        defect.share
+        for defect in defects_of(diagnostics)
+        if defect.kind in ('gap', 'outlier', 'stuck', 'saturation', 'not_finite')
     ]
     return max(shares, default=0.0)
+
+
+def defects_of(diagnostics: Diagnostics) -> list[Defect]:
+    """Return what was found wrong in all recordings."""
+    found = [(each.quality or {}).get('defects', []) for each in diagnostics.data]
+    return [Defect.of(entry) for entries in found for entry in entries]
