@@ -136,6 +136,24 @@ def test_saturation_is_found(record, by_limit):
     assert marked.effort_valid[:, 1].all()
 
 
+def test_the_last_digit_of_an_axis_at_rest_is_no_saturation():
+    """While another axis moves: an encoder that toggles between two, three or six values."""
+    time = np.arange(3000) * 1e-3
+    for levels in (2, 3, 6):
+        random = np.random.default_rng(levels)
+        # rests at one value most of the time, now and then at others for a while
+        held = np.repeat(random.choice(levels, 100, p=_mostly_one(levels)), 30)
+        q = np.column_stack([np.sin(time), -2e-5 + 5e-7 * held])
+        data = Recording.from_arrays(time, NAMES, q, np.cos(np.outer(time, [1.0, 2.0])))
+        assert found(tidied(data)).of_kind('saturation') == (), levels
+
+
+def _mostly_one(levels):
+    chances = np.full(levels, 0.2 / (levels - 1))
+    chances[-1] = 0.8
+    return chances
+
+
 def test_stamps(record, slider_model):
     data = record(periods=4, position_noise=1e-5)
     random = np.random.default_rng(0)

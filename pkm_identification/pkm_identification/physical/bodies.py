@@ -23,13 +23,12 @@ class PhysicalBodies:
     """Physical values of the free parameters x (n_g,), with p = space.expand @ x.
 
     `sizes` are what counts as one unit of distance from the `nominal` values, `blocks` give the ten
-    standard parameters of each body from x (10, n_g), bodies of one design once, `coefficients` are
-    indices in x of friction and rotor coefficients (forces of drives by position may have any
-    sign). `faces` are orthonormal columns (4, k) that the
-    scaled pseudo-inertia of each body lives on: all four directions, but for points and rods whose
-    width is declared zero. `flat` are combinations (k, n_g) of y = x / sizes that are zero for all
-    of these that can exist (Ixx = Iyy where Izz is zero). `massive` are the bodies with mass in the
-    nominal set.
+    standard parameters from x (10, n_g) of each body that can have mass, bodies of one design once,
+    `coefficients` are indices in x of friction and rotor coefficients (forces of drives by position
+    may have any sign). `faces` are orthonormal columns (4, k) that the scaled pseudo-inertia of
+    each body lives on: all four directions, but for points and rods whose width is declared zero.
+    `flat` are combinations (k, n_g) of y = x / sizes that are zero for all of these that can exist
+    (Ixx = Iyy where Izz is zero). `massive` are the bodies with mass in the nominal set.
     """
 
     def __init__(self, model: DynamicModel, space: ParameterSpace) -> None:
@@ -52,6 +51,9 @@ class PhysicalBodies:
             self.faces[name], missing = _face(self.scaled_basis(name))
             flat.append(missing)
         self.flat = np.concatenate(flat)
+        # what can have no mass, as a ring of a universal joint, has no matrix to look at
+        self.blocks = {name: b for name, b in self.blocks.items() if self.faces[name].size}
+        self.massive = [name for name in self.massive if name in self.blocks]
 
     def size_coefficients(self, x: Array) -> None:
         """Let the sizes of coefficients be no smaller than x: descriptions may not know them."""

@@ -191,15 +191,18 @@ def _flat_top(x: Array, level: float, step: float, motion: Array, moving: Array)
     elsewhere = [run for run in equal if x[run[0]] != level]
     if len(elsewhere) > len(long):  # rows of equal samples are nothing special here
         return None
+    changes = np.abs(np.diff(x))
+    # too few levels to show a resolution, as of an axis at rest: one to the next is no cut
+    step = step or float(changes[changes > 0].min(initial=np.inf))
     beside = np.count_nonzero(np.abs(x - level) < 1.5 * step) - at.sum()
-    if step > 0 and at.sum() <= PILE * beside:
+    if at.sum() <= PILE * beside:
         return None
     abrupt = 0
     for first, last in long:
         if not (np.ptp(motion[first : last + 1], axis=0) > moving).any() and last - first > AROUND:
             return None
-        changes = np.abs(np.diff(x[max(0, first - AROUND) : first + 1]))
-        if len(changes) and changes[-1] > max(2.5 * step, ENTRY * float(np.median(changes))):
+        before = changes[max(0, first - AROUND) : first]
+        if len(before) and before[-1] > max(2.5 * step, ENTRY * float(np.median(before))):
             abrupt += 1
     return at if 2 * abrupt > len(long) else None
 

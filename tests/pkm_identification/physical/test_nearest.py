@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import pkm_description
+from pkm_description.description import Inertial
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.physical.nearest import (
     nearest_consistent,
@@ -103,3 +106,20 @@ def test_friction_that_the_description_does_not_know_is_possible(palida, base):
     found = nearest_consistent(values, np.diag((0.01 * np.abs(values)) ** 2), base)
     assert found.is_physical and found.distance < 1e-2
     np.testing.assert_allclose(base.matrix @ found.standard_parameters, values, rtol=1e-3)
+
+
+def test_a_ring_without_mass_is_no_body():
+    """Its ten parameters are declared zero: there is no matrix to look at, and nothing to limit."""
+    palida = pkm_description.load('palida')
+    nothing = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
+    links = tuple(
+        replace(link, inertial=nothing) if link.name.endswith('_ring') else link
+        for link in palida.links
+    )
+    zero = (*palida.zero_parameters, 'leg*_ring.*')
+    model = ClosedChainModel(replace(palida, links=links, zero_parameters=zero))
+    base = model.base_parameters(shared=True, reduced=True)
+    values = base.matrix @ model.nominal_parameters
+    found = nearest_consistent(values, np.diag((0.01 * np.abs(values)) ** 2), base)
+    assert found.is_physical and found.violations == ()
+    np.testing.assert_allclose(base.matrix @ found.standard_parameters, values, rtol=1e-6)
