@@ -272,13 +272,18 @@ class TrajectoryController:
         return _Desired(motion, position, velocity, force[0])
 
     def _follow_states(self, feedforward: Feedforward, rest: _Desired) -> None:
-        """Forget the states of the drives where another feedforward has others."""
-        if feedforward.states == self._states:
+        """Let the states of the drives go on where another feedforward has others."""
+        before, self._states = self._states, feedforward.states
+        if self._states == before:
             return
-        self._states = feedforward.states
-        for motion in (self._motion, rest.motion):
-            if motion is not None:
-                motion.drive_states = None
+        for motion in {id(each): each for each in (self._motion, rest.motion)}.values():
+            if motion is None:
+                continue
+            past, motion.drive_states = motion.drive_states, None
+            if self._states is not None:
+                velocities = self.model.joint_states(motion).velocities[0, self._actuated]
+                last = None if past is None else past[-1]
+                motion.drive_states = self._states.taken_over(before, last, velocities)[None]
 
     def _supervise(self, phase: Phase, measured: Floats, error: Floats, saturated: bool) -> None:
         joints, options = self.model.actuated_joints, self.options

@@ -163,6 +163,28 @@ class DriveStates:
             return recurrence(kept, gained, first)[:-1]
         return recurrence(*self._steps(t, q, qd), first)
 
+    def taken_over(
+        self, before: DriveStates | None, states: ArrayLike | None, velocities: ArrayLike
+    ) -> Floats:
+        """States (n_a + n_w,) that go on from those of other drives, as of another model.
+
+        Coulomb friction goes on with the share that it has: of bristles that share, else the
+        smoothed sign of the velocities (n_a,). A low pass takes the power of those of the drive
+        before, by its time constant between theirs; without any it is as described.
+        """
+        known = None if before is None or states is None else before
+        old = np.zeros(0) if known is None else np.asarray(states, dtype=float)
+        share = smoothed_sign(np.asarray(velocities, dtype=float), self.transition_velocity)
+        if known is not None:
+            share = known.shares(old[None], np.asarray(velocities)[None])[0]
+        warm = [] if known is None else list(zip(known.warm, old[len(share) :], strict=True))
+        powers = []
+        for each in self.warm:
+            own = sorted((other.time, power) for other, power in warm if other.axis == each.axis)
+            times, values = zip(*own, strict=True) if own else ((1.0,), (each.start,))
+            powers.append(np.interp(np.log(each.time), np.log(times), values))
+        return np.concatenate([share, powers])
+
     def drawn(self, count: int, rng: np.random.Generator) -> Floats:
         """States (N, n_a + n_w) of so many samples that have nothing to do with each other."""
         bristles = rng.uniform(-1.0, 1.0, (count, len(self.deflections)))

@@ -737,6 +737,34 @@ def test_a_model_with_other_states_of_drives_may_come_at_any_time(before, after,
     assert c.busy == (when == 'motion')
 
 
+@pytest.mark.parametrize('when', ['motion', 'hold'])
+@pytest.mark.parametrize(
+    'before', [{'presliding': 0.01}, {'presliding': 0.01, **WARM, 'warm_up_start1': 2.0}, {}]
+)
+def test_forces_go_on_where_another_model_has_other_states(before, when) -> None:
+    """The other yields twice as far; of friction with a past and without, Coulomb's goes on."""
+    c = controller(model_of('skew_five_bar'), five_bar_with(**before))
+    rest = c.model.home_actuators
+    c.activate(rest)
+    if when == 'hold':
+        moved(c, 0.0)
+        time, rest = 0.4, c.resting_coordinates('actuators')
+    else:
+        path = PointToPoint([0.0, 1.0], [rest, rest + 0.5], 'actuators', c.model.actuated_joints)
+        c.start(c.plan(path))
+        for time in 0.01 * np.arange(40):
+            rest = c.step(time, rest).desired_position
+    first = c.step(time + 1e-6, rest).feedforward
+    c.feedforward = five_bar_with(**{**before, 'presliding': 0.02})
+    second = c.step(time + 2e-6, rest).feedforward
+    # a hundredth of the friction that would be lost; the temperature stays within a cycle
+    np.testing.assert_allclose(second, first, atol=1e-3)
+    if before:
+        c.feedforward = nominal_feedforward(c.model)  # slides
+        third = c.step(time + 3e-6, rest).feedforward
+        assert (np.abs(third - first).max() > 0.05) == (when == 'hold' or len(before) > 1)
+
+
 def test_drives_cool_down_while_the_robot_rests() -> None:
     """Over ten time constants between two motions."""
     c = controller(

@@ -244,6 +244,29 @@ def test_states_of_drives_are_checked(warming):
         warming.with_drive_states(motion, t, start=np.zeros(4))
 
 
+def test_states_go_on_from_those_of_other_drives(warming):
+    """Of a drive that was as warm as after ten seconds at a power of 3 W."""
+    before = warming.drive_states  # bristles of lift, low passes of lift (3 and 40 s) and across
+    powers = 3.0 * -np.expm1(-10.0 / np.array([3.0, 40.0]))
+    old = np.array([-0.3, 0.0, 0.0, 0.0, *powers, 1.5])
+    terms = {
+        'lift': {'presliding': 1.0, 'warm_up': {**WARM, 'times': [40.0, 12.0]}},
+        'along': {'presliding': 1.0, 'warm_up': {'times': [7.0], 'start': [0.4]}},
+    }
+    now = rubbing('lift').with_drive_terms(terms).drive_states
+    slow = now.transition_velocity
+    found = now.taken_over(before, old, [1.0, 0.0, -1.0, 0.5 * slow])
+    np.testing.assert_allclose(found[[0, 2, 3]], [-0.3, -1.0, 0.5])
+    np.testing.assert_allclose(found[4], powers[1])
+    # between the two that are known: nearer to what it would be than any of them
+    assert found[5] == pytest.approx(3.0 * -np.expm1(-10.0 / 12.0), rel=0.15)
+    assert found[6] == 0.4
+    same = before.taken_over(before, old, np.zeros(4))
+    np.testing.assert_array_equal(same, old)
+    fresh = now.taken_over(None, None, [-1.0, 0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(fresh, [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.4])
+
+
 def test_friction_that_heats_must_be_known():
     description = pkm_description.with_drive_terms(slides(), {'tip': {'warm_up': {'times': [9.0]}}})
     with pytest.raises(DescriptionError, match="'tip' warms up, but its friction is not known"):
