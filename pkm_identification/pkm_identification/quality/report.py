@@ -19,6 +19,7 @@ WORDS = {
     'stale': 'repeated samples',
     'clock_leap': 'leaps of the clock',
     'gap': 'lost samples',
+    'pause': 'pauses of the recording',
     'duplicate_stamp': 'stamps that occur twice',
     'coarse_stamp': 'samples with the stamp of another',
     'out_of_order': 'stamps out of order',
@@ -32,7 +33,8 @@ WORDS = {
 KINDS = tuple(WORDS)
 # What makes all else doubtful that is found in the data: a signal is not what it is called
 DOUBTFUL = ('rate', 'velocity_scale', 'constant')
-GONE = ('stale', 'duplicate_stamp')  # samples that the recording no longer has
+GONE = ('stale', 'duplicate_stamp', 'gap')  # samples that the recording does not have
+TIMES = ('pause',)  # of which no samples are counted
 LEFT_OUT = 'left out: weight zero'
 STRETCHES = 8  # of each defect, that are named
 
@@ -75,7 +77,8 @@ class Defect:
         if self.signal != 'time' and not self.joint:
             of = f' of the {self.signal}'
         size = ', '.join(f'{name} {value:.3g}' for name, value in self.figures.items())
-        text = f'{WORDS[self.kind]}{of}: {self.count} ({percent(self.share)})'
+        share = '' if self.kind in TIMES else f' ({percent(self.share)})'
+        text = f'{WORDS[self.kind]}{of}: {self.count}{share}'
         if self.where:
             first, last = self.where[0]
             at = f'{first:.6g}' if first == last else f'{first:.6g} ... {last:.6g}'
@@ -197,11 +200,12 @@ def merged(parts: Sequence[Defect], samples: int) -> tuple[Defect, ...]:
         count = sum(defect.count for defect in group)
         names = group[0].figures
         all_samples = samples + (count if group[0].kind in GONE else 0)
+        share = 0.0 if group[0].kind in TIMES else count / max(all_samples, 1)
         together.append(
             replace(
                 group[0],
                 count=count,
-                share=count / max(all_samples, 1),
+                share=share,
                 where=tuple(pair for defect in group for pair in defect.where)[:STRETCHES],
                 stretches=sum(defect.stretches for defect in group),
                 figures={n: max(defect.figures.get(n, 0.0) for defect in group) for n in names},

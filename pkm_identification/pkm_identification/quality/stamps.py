@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from pkm_description.errors import DatasetError
 from pkm_identification.arrays import Array, Indices
-from pkm_identification.quality.report import Defect, located
+from pkm_identification.quality.report import STRETCHES, TIMES, Defect, located
 
 ABSURD = 0.2  # share of the stamps that may be wrong before the clock cannot be trusted
 JITTER = 0.01  # of an interval, standard deviation that is reported
@@ -60,6 +62,18 @@ def in_sequence(time: Array, values: list[Array]) -> tuple[Array, list[Defect]]:
     return spread, [*found, defect]
 
 
+def unknown_gap(interval: float) -> float:
+    """Gap [s] of samples `interval` [s] apart over which nothing is known of the motion."""
+    return max(UNKNOWN, LEAST_UNKNOWN * interval)
+
+
+def between_pauses(time: Array) -> list[slice]:
+    """Rows of stamps (N,) [s] between the pauses of a recording."""
+    steps = np.diff(time)
+    ends = np.flatnonzero(steps > (1 - JITTER) * unknown_gap(float(np.median(steps)))) + 1
+    return [slice(int(a), int(b)) for a, b in zip([0, *ends], [*ends, len(time)], strict=True)]
+
+
 def _without_restarts(time: Array, interval: float) -> tuple[Array, list[Defect]]:
     """Let stamps (N,) go on where their clock steps back for good."""
     time, found = np.array(time), []
@@ -70,7 +84,7 @@ def _without_restarts(time: Array, interval: float) -> tuple[Array, list[Defect]
         end = int(again[0]) + 1 if len(again) else len(behind)
         if back <= 0 or np.diff(behind[:end]).max(initial=0.0) > RETURN * back:
             continue
-        gap = max(UNKNOWN, LEAST_UNKNOWN * interval)
+        gap = unknown_gap(interval)
         done = f'the stamps behind go on {gap:g} s later, as long as the motion tells no better'
         where = np.array([row])
         found.append(located('clock_leap', where, time, done, largest_s=-back))
@@ -190,19 +204,20 @@ def clock_defects(time: Array, interval: float) -> list[Defect]:
     near = np.minimum(np.append(steps[1:], np.inf), np.insert(steps[:-1], 0, np.inf))
     # a late stamp alone is followed by a short step
     after = np.flatnonzero((whole > 1.5) & (steps + np.where(np.isinf(near), 1.0, near) > 2.5))
-    if len(after):
-        lost = whole[after] - 1
-        gaps = tuple((float(time[k]), float(time[k + 1])) for k in after[:8])
-        count = int(lost.sum())
-        found.append(
-            Defect(
-                'gap',
-                count,
-                count / (count + len(time)),
-                'not interpolated: weight zero',
-                where=gaps,
-                stretches=len(after),
-                figures={'longest_s': float(steps[after].max() * interval)},
-            )
-        )
-    return found
+    is_pause = steps[after] * interval > (1 - JITTER) * unknown_gap(interval)
+    lost, done = whole[after] - 1, 'not interpolated: weight zero'
+    gaps = _missing('gap', time, after[~is_pause], int(lost[~is_pause].sum()), done)
+    # nobody recorded: no samples are lost
+    pauses = _missing('pause', time, after[is_pause], int(is_pause.sum()), 'no rows over them')
+    return [*found, *gaps, *pauses]
+
+
+def _missing(kind: str, time: Array, after: Indices, count: int, done: str) -> list[Defect]:
+    """Report times without samples, `after` (k,) some of those with stamps (N,) [s]."""
+    if not len(after):
+        return []
+    where = tuple((float(time[k]), float(time[k + 1])) for k in after[:STRETCHES])
+    longest = float(np.max(time[after + 1] - time[after]))
+    share = 0.0 if kind in TIMES else count / (count + len(time))
+    found = Defect(kind, count, share, done, where=where, stretches=len(after))
+    return [replace(found, figures={'longest_s': longest})]

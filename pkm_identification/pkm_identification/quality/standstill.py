@@ -41,6 +41,19 @@ def standing(blocks: Iterable[Array], interval: float) -> Indices:
     return np.asarray(held * size + np.array([0, size - 1]))
 
 
+def outside(found: Indices, gaps: Indices) -> Indices:
+    """Return what of stretches (s, 2) lies in no gap (h, 2), first and last sample of each."""
+    kept: list[tuple[int, int]] = []
+    for first, last in found:
+        begin = int(first)
+        for low, high in gaps[(gaps[:, 1] >= first) & (gaps[:, 0] <= last)]:
+            kept.append((begin, int(low) - 1))
+            begin = int(high) + 1
+        kept.append((begin, int(last)))
+    own = [(low, high) for low, high in kept if high >= low]
+    return np.array(own, dtype=np.int64).reshape(-1, 2)
+
+
 def standstill_defect(found: Indices, count: int, stamp: Callable[[int], float]) -> Defect | None:
     """Report stretches (s, 2) of so many samples, with their stamps [s].
 

@@ -26,6 +26,7 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.source import Block, Source
+from pkm_identification.quality.stamps import between_pauses
 from pkm_identification.regression.held_out import Parts, part_counts, parts, solved
 from pkm_identification.regression.run import RowRegressor, Run
 from pkm_identification.regression.selection import Selection
@@ -44,6 +45,7 @@ MOTION = 6.0  # times its frequency is the band that holds the motion, and steps
 NEGLIGIBLE = 0.05  # excess of the mean square error: 2.5 per cent of the error, however uncertain
 REACH = 4.5  # median distances from the median, three deviations of normal values
 CHANCE = 0.002  # of a sign test, all of ten parts: less speaks against what the noise says
+SHORT = 0.1  # of the longest stretch between pauses: shorter ones hardly add to it
 NO_GAIN = 2  # cutoffs in a row that are not better than one below: wider ones only get worse
 LEAST_ERROR = 1e-12  # of the forces' spread: rounding, in data without noise
 LEAST_SPREAD = 1e-12  # of the largest of the axes: forces of an axis that hardly has any
@@ -97,14 +99,17 @@ class Piece(NamedTuple):
 
 
 def pieces_of(recordings: Sequence[Recording]) -> list[Piece]:
-    """Stretches that stand for recordings: all of those that fit into memory."""
+    """Stretches that stand for recordings, none with a pause: all that fit into memory."""
     found = []
     for each in recordings:
-        if not each.is_long:
-            found.append(Piece(each))
-            continue
-        blocks = each.source.probes()
-        found += [Piece(replace(each, source=Source.of(block, is_long=False))) for block in blocks]
+        for block in each.source.probes():
+            rows = between_pauses(block.time)
+            longest = max(part.stop - part.start for part in rows)
+            found += [
+                Piece(replace(each, source=Source.of(block.rows(part), is_long=False)))
+                for part in rows
+                if part.stop - part.start >= SHORT * longest
+            ]
     return found
 
 

@@ -12,7 +12,7 @@ from pkm_identification.arrays import Array, Indices
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.source import Source
 from pkm_identification.quality.report import Defect
-from pkm_identification.quality.standstill import standing, standstill_defect
+from pkm_identification.quality.standstill import outside, standing, standstill_defect
 from pkm_identification.signals import filtering
 from pkm_identification.signals.even_grid import EvenSamples
 from pkm_identification.signals.local_regression import cubic_gains, local_motion
@@ -82,7 +82,7 @@ def filtered_signals(
         for interval, values in probes
     )
     gaps, bridged = _gaps(even, cutoff)
-    still, report = _standstill(even, options)
+    still, report = _standstill(even, options, gaps)
     grid = filtering.grid(
         cutoff, even.interval, even.count, united(gaps, still), delay, oversampling
     )
@@ -157,14 +157,22 @@ def _gaps(even: EvenSamples, cutoff: float) -> tuple[Indices | None, float]:
     return filtering.holes(lost, cutoff, even.interval), share
 
 
-def _standstill(even: EvenSamples, options: SignalOptions) -> tuple[Indices | None, Defect | None]:
-    """First and last sample (s, 2) of stretches without motion, and the report of them."""
+def _standstill(
+    even: EvenSamples, options: SignalOptions, gaps: Indices | None
+) -> tuple[Indices | None, Defect | None]:
+    """First and last sample (s, 2) of stretches without motion, and the report of them.
+
+    Samples in gaps (h, 2), through which a straight line goes, neither move nor stand.
+    """
     if options.standstill == 'keep':
         return None, None
     axes = len(even.recording.joint_names)
     found = standing((values[:, :axes] for _, values, _ in even.blocks()), even.interval)
+    count = even.count
+    if gaps is not None:
+        found, count = outside(found, gaps), count - int((gaps[:, 1] - gaps[:, 0] + 1).sum())
     report = standstill_defect(
-        found, even.count, lambda row: float(even.read(slice(row, row + 1))[0][0])
+        found, count, lambda row: float(even.read(slice(row, row + 1))[0][0])
     )
     return (None if report is None else found), report
 
