@@ -22,9 +22,10 @@ from pkm_identification.result.force_errors import (
 )
 from pkm_identification.signals.bands import FilterBand
 
-# Parts of a recording that are held out: each is long enough to be another motion, and the others
-# still tell the parameters
-FOLDS = 5
+# Parts of a recording that are held out. Each shall be as far from the others as the next motion
+# will be: short parts lie among samples like their own, and their errors are then too small. Two
+# thirds of the data still tell the parameters
+FOLDS = 3
 # Rows from which a variance is known to 20 %. Fewer do not tell where errors are small: no variance
 # is then much below the mean
 EVEN = 50.0
@@ -67,8 +68,8 @@ def held_out_errors(
     residuals, forces = (np.concatenate([part[k] for part in parts]) for k in (0, 2))
     known = np.concatenate([part.noise + part.spread for part in parts])
     inside = np.concatenate([part.inside**2 - part.noise for part in parts])
-    fifths = [np.arange(len(part.residuals)) * FOLDS // len(part.residuals) for part in parts]
-    places = np.concatenate([FOLDS * number + each for number, each in enumerate(fifths)])
+    thirds = [np.arange(len(part.residuals)) * FOLDS // len(part.residuals) for part in parts]
+    places = np.concatenate([FOLDS * number + each for number, each in enumerate(thirds)])
     squares = residuals**2
     motions = [part.motion for part in parts if part.motion is not None]
     if len(motions) == len(parts):
