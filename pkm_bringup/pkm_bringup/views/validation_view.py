@@ -7,6 +7,8 @@ from typing import Any
 
 from pkm_bringup.views.console import print_table
 
+BEYOND = 0.05  # share of a joint's samples from which one speaks of another motion
+
 
 def print_validation(summary: dict[str, Any]) -> None:
     """Print the summary of a validation as tables and sentences."""
@@ -43,6 +45,7 @@ def print_validation(summary: dict[str, Any]) -> None:
     ]
     if coverage is not None:
         lines += _coverage(coverage, measured['relative_absolute_error_overall'])
+        lines += _beyond(coverage, summary['joints'])
     if summary['parameter_error'] is not None:
         lines.append(_parameters(summary['parameter_error']))
     sys.stdout.write('\n' + '\n'.join(lines) + '\n')
@@ -71,6 +74,22 @@ def _coverage(coverage: dict[str, Any], error: float) -> list[str]:
         where = 'of the noise-free forces within the guaranteed bounds'
         lines.append(f'{100 * share:.4g} % {where}')
     return lines
+
+
+def _beyond(coverage: dict[str, Any], joints: list[str]) -> list[str]:
+    """Return which joints moved where the data of the identification have not been."""
+    shares = coverage['beyond'] or []
+    left = [
+        f'{name} in {100 * share:.0f} % of the samples'
+        for name, share in zip(joints, shares, strict=False)
+        if share > BEYOND
+    ]
+    if not left:
+        return []
+    return [
+        f'beyond the positions or speeds identified from: {", ".join(left)}; there the bounds are '
+        'wider by the distance, as nothing is known of what the model lacks'
+    ]
 
 
 def _parameters(error: dict[str, Any]) -> str:

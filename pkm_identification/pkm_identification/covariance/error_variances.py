@@ -38,24 +38,27 @@ class ErrorVariances(NamedTuple):
 
 
 def error_variances(
-    squares: Array, known: Array, terms: Array, parts: Indices, least: float
+    squares: Array, known: Array, terms: Array, parts: Indices, least: float, fitted: float
 ) -> ErrorVariances:
     """Find c so that known + max(terms @ c, least) are the means of squares (n,).
 
     `terms` (n, t), the first of which is a constant. The others count only where they make the
-    errors of parts that they were not fitted to surely more likely, as of normal errors.
+    errors of parts that they were not fitted to surely more likely, as of normal errors. The mean
+    of terms @ c is no less than `fitted`.
     """
     chosen = 1
-    expected = _expected(squares, known, terms[:, :1], parts, least)
+    expected = _expected(squares, known, terms[:, :1], parts, least, fitted)
     count = len(np.unique(parts))
     if terms.shape[1] > 1 and count > 1:
-        full = _expected(squares, known, terms, parts, least)
+        full = _expected(squares, known, terms, parts, least, fitted)
         gain = _likelihood(squares, full, parts) - _likelihood(squares, expected, parts)
         surely = stdtrit(count - 1, 1 - CHANCE) * np.std(gain, ddof=1) / np.sqrt(count)
         if gain.mean() > surely:
             chosen, expected = terms.shape[1], full
     coefficients = np.zeros(terms.shape[1])
-    coefficients[:chosen] = variance_coefficients(squares, known, terms[:, :chosen])
+    coefficients[:chosen] = _at_least(
+        fitted, terms[:, :chosen], variance_coefficients(squares, known, terms[:, :chosen])
+    )
     return ErrorVariances(coefficients, np.sqrt(squares / expected))
 
 
@@ -77,7 +80,19 @@ def variance_coefficients(squares: Array, known: Array, terms: Array) -> Array:
     return np.asarray(found)
 
 
-def _expected(squares: Array, known: Array, terms: Array, parts: Indices, least: float) -> Array:
+def _at_least(fitted: float, terms: Array, coefficients: Array) -> Array:
+    """Return coefficients of a mean no less than `fitted`: in proportion, or of the constant."""
+    mean = float((terms @ coefficients).mean())
+    if mean >= fitted:
+        return coefficients
+    if mean <= 0.0:
+        return np.append(fitted, np.zeros(terms.shape[1] - 1))
+    return coefficients * (fitted / mean)
+
+
+def _expected(
+    squares: Array, known: Array, terms: Array, parts: Indices, least: float, fitted: float
+) -> Array:
     """Variances (n,) by the coefficients of all other parts; by all, where there is one part."""
     floor = max(LEAST_VARIANCE * float(squares.mean()), np.finfo(float).tiny)
     expected = np.empty(len(squares))
@@ -85,6 +100,7 @@ def _expected(squares: Array, known: Array, terms: Array, parts: Indices, least:
         own = parts == part
         rest = own if own.all() else ~own
         found = variance_coefficients(squares[rest], known[rest], terms[rest])
+        found = _at_least(fitted, terms[rest], found)
         expected[own] = known[own] + np.maximum(terms[own] @ found, least)
     return np.maximum(expected, floor)
 

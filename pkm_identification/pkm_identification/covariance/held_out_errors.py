@@ -16,11 +16,14 @@ from pkm_identification.regression.weighted_least_squares import Estimate, weigh
 from pkm_identification.result.force_errors import (
     LEVELS,
     TERMS,
+    Domain,
     ForceErrors,
     error_terms,
     rest_share,
 )
+from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import FilterBand
+from pkm_identification.signals.signals import Rows
 
 # Parts of a recording that are held out. Each shall be as far from the others as the next motion
 # will be: short parts lie among samples like their own, and their errors are then too small. Two
@@ -32,6 +35,14 @@ EVEN = 50.0
 EXACT = 1e-18  # of the mean square of the forces: less is rounding
 
 
+class Motion(NamedTuple):
+    """Motion of samples (k, n_a)."""
+
+    positions: Array
+    velocities: Array
+    accelerations: Array
+
+
 class _HeldOut(NamedTuple):
     """Residuals of samples (k, n_a) that the estimate was not made from."""
 
@@ -41,7 +52,7 @@ class _HeldOut(NamedTuple):
     noise: Array  # variances (n_a,) of the noise
     spread: Array  # variances (k, n_a) by the parameters from all other data
     rows: int  # number of independent ones
-    motion: tuple[Array, Array] | None  # velocities and accelerations; None of a long recording
+    motion: Motion | None  # None of a long recording
 
 
 def held_out_errors(
@@ -73,9 +84,13 @@ def held_out_errors(
     squares = residuals**2
     motions = [part.motion for part in parts if part.motion is not None]
     if len(motions) == len(parts):
-        velocities, accelerations = (np.concatenate([each[k] for each in motions]) for k in (0, 1))
+        known_motion = [np.concatenate(each) for each in zip(*motions, strict=True)]
+        positions, velocities, accelerations = known_motion
+        limits = (positions.min(axis=0), positions.max(axis=0), np.abs(velocities).max(axis=0))
+        domain = Domain(*limits)
     else:
         velocities = accelerations = np.zeros_like(forces)
+        domain = None
     speed, quickness, size = (_size(each) for each in (velocities, accelerations, forces))
     slow = float(problem.model.description.transition_velocity)
     if len(motions) == len(parts):
@@ -86,11 +101,13 @@ def held_out_errors(
         rests = np.zeros(squares.shape, dtype=bool)
     slides = ~rests | rests.all(axis=0)
     share = EVEN / (EVEN + sum(part.rows for part in parts))
+    least = np.maximum(share * np.mean(squares - known, axis=0), EXACT * size**2)
     # forces scatter about a model no less where it was not fitted than where it was
-    least = np.maximum(inside.mean(axis=0), share * np.mean(squares - known, axis=0))
-    least = np.maximum(least, EXACT * size**2)
+    fitted = inside.mean(axis=0)
     found = [
-        error_variances(squares[own, a], known[own, a], terms[own, a], places[own], least[a])
+        error_variances(
+            squares[own, a], known[own, a], terms[own, a], places[own], least[a], fitted[a]
+        )
         for a, own in enumerate(slides.T)
     ]
     variances = np.zeros((problem.axes, TERMS))
@@ -111,6 +128,7 @@ def held_out_errors(
         holding=holding,
         transition_velocity=slow,
         cutoff=max(cutoffs) if len(cutoffs) == len(bands) else None,
+        domain=domain,
         **_wider_band(problem),
     )
 
@@ -155,7 +173,7 @@ def _of_rows(problem: Problem, estimate: Estimate, number: int, covariance: Arra
     if not run.signals.is_long:
         numbers = np.concatenate([first + np.arange(len(rows)) for first, rows, *_ in pieces])
         chosen = _samples_of_rows(run)[numbers]
-        motion = run.signals.velocities[chosen], run.signals.accelerations[chosen]
+        motion = _motion(run.signals, chosen)
     return _HeldOut(
         residuals=np.concatenate(residuals),
         inside=np.concatenate(inside),
@@ -164,6 +182,12 @@ def _of_rows(problem: Problem, estimate: Estimate, number: int, covariance: Arra
         spread=np.concatenate(spread),
         rows=run.count,
         motion=motion,
+    )
+
+
+def _motion(signals: Signals, chosen: Rows) -> Motion:
+    return Motion(
+        signals.positions[chosen], signals.velocities[chosen], signals.accelerations[chosen]
     )
 
 
@@ -216,7 +240,6 @@ def _of_period(
             residuals[own] += band.samples(run.regressor @ change, count)[own]
     used = signals.usable
     predicted = signals.forces - in_time
-    motion = signals.velocities[used], signals.accelerations[used]
     return _HeldOut(
         residuals=residuals[used],
         inside=in_time[used],
@@ -224,7 +247,7 @@ def _of_period(
         noise=_noise_of_samples(run),
         spread=spread[near][used],
         rows=few,
-        motion=motion,
+        motion=_motion(signals, used),
     )
 
 

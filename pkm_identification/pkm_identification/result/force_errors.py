@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from pkm_identification.arrays import Array
+from pkm_identification.arrays import Array, Mask
 
 # Of the RMS velocity: within which friction that falls with the speed dies down
 SLOW = (0.05, 0.25)
@@ -17,6 +17,29 @@ REVERSAL = 0.05
 STANDSTILL = 1e-9  # relative speed and acceleration that are none
 LEVELS = np.array([0.5, 0.68, 0.8, 0.9, 0.95, 0.99])  # at which quantiles of errors are kept
 TERMS = 2 + len(SLOW)
+# Of the range of positions, and of the largest speed: so far beyond, errors are hardly others
+MARGIN = 0.1
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Positions and speeds that errors are known of."""
+
+    lowest: Array  # positions (n_a,) [m, rad]
+    highest: Array
+    fastest: Array  # largest speeds (n_a,) [m/s, rad/s]
+
+    def distance(self, positions: Array, velocities: Array) -> Array:
+        """How far beyond samples (n, n_a) lie, in widths of the range and in largest speeds."""
+        least = np.finfo(float).tiny
+        beyond = np.maximum(self.lowest - positions, positions - self.highest)
+        beyond = beyond / np.maximum(self.highest - self.lowest, least)
+        faster = np.abs(velocities) / np.maximum(self.fastest, least) - 1
+        return np.maximum(np.maximum(beyond, faster), 0.0)
+
+    def is_left(self, positions: Array, velocities: Array) -> Mask:
+        """Whether samples (n, n_a) lie beyond, by more than a margin."""
+        return np.asarray(self.distance(positions, velocities) > MARGIN)
 
 
 @dataclass(frozen=True)
@@ -44,11 +67,20 @@ class ForceErrors:
     # in the narrow one
     wider_cutoff: float | None = None
     wider_growth: Array | None = None
+    domain: Domain | None = None  # None of long recordings, and of earlier files
 
-    def variance(self, velocities: Array, accelerations: Array) -> Array:
-        """Variances (n, n_a) of forces predicted for such a motion, (n, n_a) each."""
+    def variance(self, positions: Array, velocities: Array, accelerations: Array) -> Array:
+        """Variances (n, n_a) of forces predicted for such a motion, (n, n_a) each.
+
+        Beyond the motion that errors are known of they grow: what a model lacks is smooth, and
+        its error at least linear in the distance. It has doubled where a joint is a whole range
+        away, or at twice the speed; forces of all drives depend on every joint.
+        """
         terms = error_terms(velocities / self.velocity, accelerations / self.acceleration)
         lacking = np.maximum(np.einsum('nat,at->na', terms, self.variances), self.least)
+        if self.domain is not None:
+            farthest = self.domain.distance(positions, velocities).max(axis=1, keepdims=True)
+            lacking = lacking * (1 + farthest) ** 2
         return lacking + self.at_rest(velocities, accelerations) * self.holding**2 / 3
 
     def at_rest(self, velocities: Array, accelerations: Array) -> Array:

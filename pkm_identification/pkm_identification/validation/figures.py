@@ -69,6 +69,11 @@ class Coverage:
     # of the measured forces (3,) where their actuator is slow, of middle speed and fast: thirds
     # of its samples. None without measured forces within known bounds
     by_speed: Array | None = None
+    # of the samples (n_a,), in which a joint was where, or as fast as, it never was in the data of
+    # the identification: the bounds know nothing of what the model lacks there. None where the
+    # motion of these data is not kept
+    beyond: Array | None = None
+    within_domain: float | None = None  # as `measured_overall`, of samples with no such joint
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class ForceBounds:
         """Bounds of predictions with these deviations (n, n_a) at the samples of a stretch."""
         variance = deviation**2 + self._of_motion
         if self._errors is not None:
-            lacking = self._errors.variance(part.velocities, part.accelerations)
+            lacking = self._errors.variance(part.positions, part.velocities, part.accelerations)
             variance = variance + np.maximum(lacking * self._growth - self._in_errors, 0.0)
         bound = self._reach * np.sqrt(variance + self._noise) if self._is_known else None
         return Bounds(bound, self._reach * np.sqrt(variance))

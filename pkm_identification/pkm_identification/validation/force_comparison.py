@@ -147,6 +147,7 @@ class _Coverage:
         self._bounds = ForceBounds(data, signals, result, model, level)
         self._measured, self._truth, self._guaranteed = (RunningShare() for _ in range(3))
         self._by_speed = [RunningShare() for _ in range(THIRDS)]
+        self._beyond, self._known = RunningShare(), RunningShare()
         self._limits: Array | None = None  # of the speeds (2, n_a)
 
     def add(
@@ -158,6 +159,7 @@ class _Coverage:
             within = (np.abs(part.forces - predicted) <= bounds.measured)[own]
             self._measured.add(within)
             self._add_by_speed(np.abs(part.velocities[own]), within)
+            self._add_by_domain(part.positions[own], part.velocities[own], within)
         if truth is None:
             return
         band = part.band
@@ -180,6 +182,14 @@ class _Coverage:
         for number, share in enumerate(self._by_speed):
             share.add(within, third == number)
 
+    def _add_by_domain(self, positions: Array, velocities: Array, within: Mask) -> None:
+        errors = self._result.diagnostics.force_errors
+        if errors is None or errors.domain is None:
+            return
+        beyond = errors.domain.is_left(positions, velocities)
+        self._beyond.add(beyond)
+        self._known.add(within, ~beyond.any(axis=1, keepdims=True))
+
     def result(self) -> Coverage:
         """Return the shares of all samples."""
         by_speed = [each.result()[1] for each in self._by_speed]
@@ -191,4 +201,6 @@ class _Coverage:
             self._bounds.noise_from,
             *self._guaranteed.result(),
             by_speed=np.array(by_speed, dtype=float) if known else None,
+            beyond=self._beyond.result()[0],
+            within_domain=self._known.result()[1],
         )

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from pkm_identification import identify, load_result, validate
 from pkm_identification.covariance.error_variances import error_variances, variance_coefficients
 from pkm_identification.datasets import Recording
-from pkm_identification.result.force_errors import LEVELS, TERMS, ForceErrors, error_terms
+from pkm_identification.result.force_errors import LEVELS, TERMS, Domain, ForceErrors, error_terms
 from pkm_identification.signals.bands import HarmonicBand
 
 SAMPLES = 20_000
@@ -52,12 +52,74 @@ def test_terms_count_only_where_they_hold_for_unknown_parts():
     parts = np.arange(count) * 5 // count
     near = 0.05 + 3 * terms[:, 1]
     noise = random.normal(size=count) ** 2
-    always = error_variances(near * noise, np.zeros(count), terms, parts, 0.01)
+    always = error_variances(near * noise, np.zeros(count), terms, parts, 0.01, 0.0)
     assert always.coefficients[1:].any()
     mixed = np.where(parts < 2, near, near.mean())
-    chance = error_variances(mixed * noise, np.zeros(count), terms, parts, 0.01)
+    chance = error_variances(mixed * noise, np.zeros(count), terms, parts, 0.01, 0.0)
     assert not chance.coefficients[1:].any()
     assert chance.coefficients[0] == pytest.approx(np.mean(mixed * noise), rel=0.01)
+
+
+def test_variances_are_no_less_than_those_of_the_fit_and_keep_their_shape():
+    """Twice the mean square is asked for: near reversals and elsewhere twice as much each."""
+    random = np.random.default_rng(2)
+    terms = drawn(random)
+    parts = np.arange(SAMPLES) * 3 // SAMPLES
+    squares = (0.05 + 3 * terms[:, 1]) * random.normal(size=SAMPLES) ** 2
+    known = np.zeros(SAMPLES)
+    free = error_variances(squares, known, terms, parts, 1e-6, 0.0).coefficients
+    assert free[1:].any()
+    least = 2 * float((terms @ free).mean())
+    more = error_variances(squares, known, terms, parts, 1e-6, least).coefficients
+    np.testing.assert_allclose(more, 2 * free, rtol=1e-9)
+    smaller = np.full(SAMPLES, 0.5), np.ones(SAMPLES)
+    none = error_variances(*smaller, terms, parts, 1e-6, least).coefficients
+    np.testing.assert_allclose(none, [least, 0, 0, 0])
+
+
+def test_errors_grow_beyond_the_motion_that_they_are_known_of():
+    """By distances in widths of the range and in largest speeds; the farthest joint counts."""
+    one = np.ones(2)
+    domain = Domain(np.array([-1.0, 0.0]), np.array([1.0, 1.0]), np.array([2.0, 4.0]))
+    errors = ForceErrors(
+        np.tile(np.eye(TERMS)[0], (2, 1)),
+        *(one,) * 4,
+        np.stack([ndtri(0.5 + 0.5 * LEVELS)] * 2),
+        *(one,) * 2,
+        holds_noise=False,
+        holding=0 * one,
+        transition_velocity=0.01,
+        domain=domain,
+    )
+    positions = np.array([[0.0, 0.5], [2.0, 0.5], [0.0, -1.0], [0.0, 0.5], [1.1, 0.5]])
+    velocities = np.array([[2.0, -4.0], [1.0, 1.0], [1.0, 1.0], [1.0, -8.0], [1.0, 1.0]])
+    distances = [[0, 0], [0.5, 0], [0, 1], [0, 1], [0.05, 0]]
+    np.testing.assert_allclose(domain.distance(positions, velocities), distances, atol=1e-12)
+    is_left = domain.is_left(positions, velocities)
+    np.testing.assert_array_equal(is_left, np.array(distances) >= 0.5)
+    growth = np.array([1.0, 1.5, 2.0, 2.0, 1.05]) ** 2
+    found = errors.variance(positions, velocities, np.ones((5, 2)))
+    np.testing.assert_allclose(found, np.stack([growth, growth], axis=1))
+    known = replace(errors, domain=None).variance(positions, velocities, np.ones((5, 2)))
+    np.testing.assert_allclose(known, np.ones((5, 2)))
+
+
+def test_joints_that_move_beyond_are_named(record, slider_model):
+    """The left slider moves twice as far as in the data of the identification."""
+
+    def part(data, widths):
+        middle = data.positions.mean(axis=0)
+        inner = middle + widths * (data.positions - middle)
+        return Recording.from_arrays(
+            data.time, data.joint_names, inner, data.efforts, period=data.period
+        )
+
+    data = record(periods=6, force_noise=0.5)
+    result = identify(part(data, [0.5, 1.0]), slider_model)
+    found = validate(data, result, slider_model).coverage
+    assert found.beyond[0] > 0.2 and found.beyond[1] == 0.0
+    inside = validate(part(data, [0.5, 1.0]), result, slider_model).coverage
+    assert not inside.beyond.any() and inside.within_domain == inside.measured_overall
 
 
 def test_quantiles_are_those_of_parts_that_the_variances_do_not_know():
@@ -78,7 +140,7 @@ def test_quantiles_are_those_of_parts_that_the_variances_do_not_know():
         deviation = np.sqrt(terms @ found)
         reach = np.quantile(np.abs(errors[fitted]) / deviation[fitted], levels)
         plain.append(np.mean(np.abs(errors[200:]) < reach * deviation[200:]))
-        chosen = error_variances(squares, known, terms[fitted], parts, 1e-9)
+        chosen = error_variances(squares, known, terms[fitted], parts, 1e-9, 0.0)
         deviation = np.sqrt(terms[200:] @ chosen.coefficients)
         scored.append(np.mean(np.abs(errors[200:]) < chosen.quantiles(levels) * deviation))
     assert np.mean(plain) < 0.92
