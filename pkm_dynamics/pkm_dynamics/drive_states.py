@@ -15,7 +15,7 @@ passes T z' = P - z of its power P [W] show; within a step P counts as constant.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -208,8 +208,12 @@ class DriveStates:
 
     def heat(self, states: Floats, velocities: Floats) -> Floats:
         """Products (N, n_w) of z [W] and the velocities (N, n_a) of their drives."""
-        axes = [each.axis for each in self.warm]
-        return np.asarray(states[:, len(self.deflections) :] * velocities[:, axes])
+        return np.asarray(states[:, len(self.deflections) :] * velocities[:, self.warm_axes])
+
+    @property
+    def warm_axes(self) -> list[int]:
+        """Drive of each low pass."""
+        return [each.axis for each in self.warm]
 
     def further_forces(self, values: Floats, states: Floats, velocities: Floats) -> Floats:
         """Coulomb friction (N, n_a) beyond that of the signs of velocities, for values (n_p,)."""
@@ -229,8 +233,18 @@ class DriveStates:
 
     def write(self, regressor: Floats, states: Floats) -> None:
         """Put the states (N, n_a) in place of the signs in a regressor (N, n_a, n_p)."""
+        for parameter, axis, share in self._columns(states):
+            regressor[:, axis, parameter] = share
+
+    def write_powers(self, powers: Floats, states: Floats, velocities: Floats) -> None:
+        """Put the powers of friction with these states in powers (N, n_p) by parameter [W]."""
+        for parameter, axis, share in self._columns(states):
+            powers[:, parameter] = share * velocities[:, axis]
+
+    def _columns(self, states: Floats) -> Iterator[tuple[int, int, Floats]]:
+        """Each parameter of Coulomb friction with a past, its axis and its force (N,)."""
         for parameter, axis, sides in zip(self.parameters, self.axes, self.ranges, strict=True):
-            regressor[:, axis, parameter] = np.clip(states[:, axis], *sides)
+            yield parameter, axis, np.clip(states[:, axis], *sides)
 
     def _steps(self, t: Floats, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
         """Factors and summands (N - 1, n_a + n_w) that take the states from sample to sample."""

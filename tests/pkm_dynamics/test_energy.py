@@ -125,6 +125,68 @@ def test_friction_heats(name):
     assert np.all(heat[:, friction].max(axis=0, initial=0.0) > 0.0)
 
 
+WITH_A_PAST = {
+    'presliding': 0.01,
+    'warm_up': {'times': [0.05, 0.5], 'values': [0.3, -0.02], 'coulomb': 9.0, 'viscous': 4.0},
+}
+
+
+@pytest.fixture(scope='module')
+def with_a_past():
+    """A tripod whose drives yield and warm up, and its motion through two reversals."""
+    model = model_of('rps_upv').with_drive_terms({'*': WITH_A_PAST})
+    t = np.linspace(0.0, 0.8, 4001)
+    angle = np.multiply.outer(2 * np.pi * t, [1.0, 1.5, -1.2])
+    q = model.home_actuators + 0.02 * np.sin(angle)
+    qd = 0.04 * np.pi * np.cos(angle) * [1.0, 1.5, -1.2]
+    qdd = -0.08 * np.pi**2 * np.sin(angle) * np.square([1.0, 1.5, -1.2])
+    return model, model.with_drive_states(model.motion_from_actuators(q, qd, qdd), t), t
+
+
+def test_friction_with_a_past_balances_energy(with_a_past):
+    """Bristles take energy and give it back, warm drives damp more."""
+    model, motion, t = with_a_past
+    assert (np.abs(np.diff(np.sign(motion.drive_states[:, :3]), axis=0)).sum(axis=0) > 0).all()
+    forces = model.inverse_dynamics(motion)
+    rows = energy_balance(model, motion, t) @ model.nominal_parameters
+    total = np.cumsum(actuator_work(model, motion, t, forces))
+    # the rate of the bristles jumps where a drive turns, which a cubic spline rounds
+    np.testing.assert_allclose(np.cumsum(rows), total, atol=2e-5 * np.abs(total).max())
+    motion.drive_states, past = None, motion.drive_states
+    cold = energy_balance(model, motion, t) @ model.nominal_parameters
+    motion.drive_states = past
+    assert np.abs(np.cumsum(cold) - total).max() > 0.02 * np.abs(total).max()
+
+
+def test_bristles_heat_by_the_area_of_their_loop():
+    """Settled between -A and A: 4 (A - d tanh(A / d)) a period, by hand from s' = (1 - s) / d."""
+    depth, size = 0.02, 0.03
+    model = model_of('rps_upv').with_drive_terms({'*': {'presliding': depth}})
+    t = np.arange(8000) / 8000
+    angle = 2 * np.pi * t[:, None] * np.ones(3)
+    q, qd = model.home_actuators + size * np.sin(angle), 2 * np.pi * size * np.cos(angle)
+    motion = model.motion_from_actuators(q, qd, 0 * q)
+    motion = model.with_drive_states(motion, t, settled=True)
+    states = motion.drive_states
+    bodies, terms = model.body_motion(motion), ParameterTerms.of(model)
+    heat = body_dissipation(model, bodies, terms, states)
+    strut = model.actuated_joints[0]
+    columns = [i for i, n in enumerate(model.parameter_names) if n.startswith(f'{strut}.coulomb')]
+    area = heat[:, columns].sum(axis=1).mean()
+    assert area == pytest.approx(4 * (size - depth * np.tanh(size / depth)), rel=1e-3)
+    assert (heat[:, columns] < 0.0).any()
+
+
+def test_forward_dynamics_have_the_past_of_friction(with_a_past):
+    model, motion, _ = with_a_past
+    motion = motion[::400]
+    found = model.forward_dynamics(motion, model.inverse_dynamics(motion))
+    expected = model.actuator_states(motion).accelerations
+    np.testing.assert_allclose(found.actuators, expected, atol=1e-6 * np.abs(expected).max())
+    again = model.inverse_dynamics(found.motion)
+    np.testing.assert_allclose(again, model.inverse_dynamics(motion), rtol=1e-6)
+
+
 def test_wrong_input_is_named():
     model = model_of('tripod')
     motion = random_motion(model, 5, seed=1)

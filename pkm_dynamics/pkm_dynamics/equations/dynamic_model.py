@@ -64,7 +64,7 @@ class DynamicModel(KinematicModel):
 
         At velocities (N, n_a) of the actuators, for standard parameters (n_p,).
         """
-        past = self._past(motion)
+        past = self.past_of(motion)
         if past is None:
             return 0.0
         own = values[self.drive_columns]
@@ -127,7 +127,7 @@ class DynamicModel(KinematicModel):
         regressor = force_kernels.regressor(self._layout, code, mode, *state)
         self._refuse_singular(regressor[:, 0])
         heat = None
-        if (past := self._past(motion)) is not None:
+        if (past := self.past_of(motion)) is not None:
             self.drive_states.write(regressor, past)
             velocities = self.actuator_states(motion).velocities
             heat = self.drive_states.heat(past, velocities)
@@ -139,8 +139,8 @@ class DynamicModel(KinematicModel):
             further.append(self.load_friction.columns(bodies, self.load_parameters))
         return np.concatenate(further, axis=2) if len(further) > 1 else regressor
 
-    def _past(self, motion: PlatformMotion) -> Floats | None:
-        """States of the drives that a motion has, None where they do not count."""
+    def past_of(self, motion: PlatformMotion) -> Floats | None:
+        """States (N, n_a + n_w) of the drives that a motion has, None where they do not count."""
         past, size = motion.drive_states, self.drive_states.size
         if past is None or not self.drive_states:
             return None

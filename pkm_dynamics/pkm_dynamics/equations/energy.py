@@ -6,7 +6,8 @@ wrench on the platform) less the heat of friction:
 
     e(k+1) p - e(k) p + (integral of d(q, qd) dt) p = integral of Q . qd dt
 
-where d p = sum over the joints of friction force times rate. One row an interval, in the
+where d p = sum over the joints of friction force times rate. What bristles of presliding give
+back counts as heat that is negative. One row an interval, in the
 unknown p; [O 2.56] is the same without friction and with Q . delta q for the work. At
 each sample, Q . qd = dE/dt + d p holds exactly.
 """
@@ -19,6 +20,7 @@ from scipy.interpolate import CubicSpline
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.drive_forces import WARM
 from pkm_dynamics.equations.body_regressors import (
     local,
     momentum_regressor,
@@ -36,15 +38,16 @@ def energy_balance(model: ClosedChainModel, motion: PlatformMotion, time: ArrayL
     """Regressor (N - 1, n_p) of the energy balance between samples [J].
 
     energy_balance @ parameters equals `actuator_work` of the same N consecutive samples at
-    times (N,) [s], whose accelerations matter for the loads of joints alone.
+    times (N,) [s], whose accelerations matter for the loads of joints alone. Friction with a
+    past needs the states of the drives (`with_drive_states`), else it slides.
     """
     bodies = model.body_motion(with_joint_rates(model, motion))
     terms = ParameterTerms.of(model)
     kinetic, potential = body_energy_parts(model, bodies, terms)
     if len(model.load_friction):
         bodies = model.body_motion(motion)
-    heat = body_dissipation(model, bodies, terms)
-    columns = model.parameter_mask('friction')
+    heat = body_dissipation(model, bodies, terms, model.past_of(motion))
+    columns = model.parameter_mask('friction') | model.parameter_mask('drive')
     rows = np.diff(kinetic + potential, axis=0)
     rows[:, columns] += _interval_integrals(_times(time, len(motion)), heat[:, columns])
     return rows
@@ -83,8 +86,14 @@ def body_energy_parts(
     return kinetic, potential
 
 
-def body_dissipation(model: ClosedChainModel, motion: BodyMotion, terms: ParameterTerms) -> Floats:
-    """Power that friction turns into heat (N, n_p) per standard parameter [W]; never negative."""
+def body_dissipation(
+    model: ClosedChainModel, motion: BodyMotion, terms: ParameterTerms, past: Floats | None = None
+) -> Floats:
+    """Power that friction takes (N, n_p) per standard parameter [W].
+
+    With the states (N, n_a + n_w) of drives that have a past, negative where bristles give it
+    back; never so without them.
+    """
     out = np.zeros((len(motion), model.n_p))
     forces = terms.friction_forces(motion)
     out[:, terms.friction_columns] = np.einsum('nfv,nv->nf', forces, motion.rates)
@@ -92,6 +101,11 @@ def body_dissipation(model: ClosedChainModel, motion: BodyMotion, terms: Paramet
     if len(rubbing):
         forces = rubbing.tree_forces(motion, model.load_parameters)
         out[:, rubbing.columns_of] = np.einsum('nlv,nv->nl', forces, motion.rates)
+    if past is not None:
+        rates, states = motion.actuator_rates, model.drive_states
+        states.write_powers(out, past, rates)
+        warm = model.drive_columns.start + np.flatnonzero(model.drive_forces.kinds == WARM)
+        out[:, warm] = states.heat(past, rates) * rates[:, states.warm_axes]
     return out
 
 

@@ -45,9 +45,10 @@ def forward_dynamics(
 ) -> Accelerations:
     """Accelerations of a state under actuator forces.
 
-    Of the N samples of the state (see `actuator_state`) positions and velocities count; the
-    forces (N, n_a) or (n_a,) [N, N m] are positive along positive velocity, the standard
-    parameters (n_p,) the description's when absent, and the wrench acts on the platform.
+    Of the N samples of the state (see `actuator_state`) positions and velocities count, and the
+    states of drives that it has; the forces (N, n_a) or (n_a,) [N, N m] are positive along
+    positive velocity, the standard parameters (n_p,) the description's when absent, and the
+    wrench acts on the platform.
     Raises TrajectoryError where a shape is wrong, SimulationError where the mass matrix of a
     sample is not positive definite, KinematicsError where load friction locks the mechanism.
     """
@@ -60,7 +61,9 @@ def forward_dynamics(
     factors = values[rubbing.columns_of]
     unloaded = values.copy()
     unloaded[rubbing.columns_of] = 0.0
-    load = given - model.inverse_dynamics(still.platform_motion(), unloaded)
+    unmoved = still.platform_motion()
+    unmoved.drive_states = state.drive_states
+    load = given - model.inverse_dynamics(unmoved, unloaded)
     pushed = None
     if wrench is not None:
         load = load + body_wrench_forces(bodies, wrench)
@@ -81,6 +84,7 @@ def forward_dynamics(
         unit = rubbing.terms.friction_forces(bodies) @ bodies.transfer
         qdd = slowed(rubbing.settled(lambda loads: loads_at(slowed(loads)), loads_at(qdd)))
     motion = moving(qdd).platform_motion()
+    motion.drive_states = state.drive_states
     return Accelerations(qdd, motion.acceleration, motion)
 
 

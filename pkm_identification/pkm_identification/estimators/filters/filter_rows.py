@@ -92,11 +92,6 @@ def _rows_of(run: Run, problem: Problem) -> tuple[Array, Array, Array, Array]:
             "measurement='energy' takes recordings that fit into memory; give a part of it or "
             "take measurement='force'"
         )
-    if model.drive_states:
-        raise EstimationError(
-            "measurement='energy' knows no friction with a past: leave presliding and warm-up "
-            "out, or take measurement='force'"
-        )
     motion = signals.motion(model)
     rows = energy_balance(model, motion, signals.time) @ run.base.columns
     selection = problem.selection
