@@ -93,7 +93,9 @@ def test_the_loads_are_those_of_the_estimate(case):
 
 def test_a_model_file_keeps_factors_and_loads(case, tmp_path):
     model, truth, _, test, _, found = case
-    read = load_result(found.save(tmp_path / 'model.yaml'), model)
+    path = found.save(tmp_path / 'model.yaml')
+    assert '\nversion: 3\n' in path.read_text()
+    read = load_result(path, model)
     assert read.load_friction == found.load_friction
     np.testing.assert_allclose(read.predict(test), found.predict(test), rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(read.load_parameters, found.load_parameters)

@@ -14,8 +14,11 @@ from pkm_dynamics.atomic_write import write_text_atomically
 from pkm_identification.result.fields import plain
 
 FORMAT = 'pkm identified model'
-VERSION = 1  # of what stands in a model file
-VERSION_WITH_FRICTION = 2  # holds friction that a reader of version 1 would leave out
+# Version of a model file: the first whose readers leave nothing out that forces depend on
+VERSION = 1
+VERSION_WITH_FRICTION = 2  # has `drive_friction`
+VERSION_WITH_TERMS = 3  # has `drive_terms` or `load_friction`
+VERSIONS = (VERSION, VERSION_WITH_FRICTION, VERSION_WITH_TERMS)
 PLAIN_DUMPER: type[yaml.SafeDumper] = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 HEADER = """\
 # Identified dynamic model. SI units. `parameters` are the estimates with their standard
@@ -43,12 +46,19 @@ def read_model_file(path: Path) -> dict[str, Any]:
         raise ModelFileError(f"model file '{path}' cannot be read: {error}") from error
     if not isinstance(content, dict) or content.get('format') != FORMAT:
         raise ModelFileError(f"'{path}' is not an identified model (format: {FORMAT})")
-    if content.get('version') not in (VERSION, VERSION_WITH_FRICTION):
+    if content.get('version') not in VERSIONS:
         raise ModelFileError(
-            f"'{path}' has version {content.get('version')}; this release reads {VERSION} and "
-            f'{VERSION_WITH_FRICTION}'
+            f"'{path}' has version {content.get('version')}; this release reads versions up to "
+            f'{VERSIONS[-1]}: read it with the release that wrote it, or identify again'
         )
     return content
+
+
+def version_of(content: Mapping[str, Any]) -> int:
+    """Return the version that entries of a model file need."""
+    if content.keys() & {'drive_terms', 'load_friction'}:
+        return VERSION_WITH_TERMS
+    return VERSION_WITH_FRICTION if 'drive_friction' in content else VERSION
 
 
 class _Dumper(PLAIN_DUMPER):

@@ -29,12 +29,7 @@ from pkm_identification.physical.nearest import ConsistentParameters
 from pkm_identification.result.diagnostics import Diagnostics, NoiseSource
 from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.result.identified_friction import IdentifiedFriction
-from pkm_identification.result.model_file import (
-    FORMAT,
-    VERSION,
-    VERSION_WITH_FRICTION,
-    write_model_file,
-)
+from pkm_identification.result.model_file import FORMAT, VERSION, version_of, write_model_file
 from pkm_identification.result.provenance import Provenance
 
 
@@ -418,7 +413,7 @@ class IdentificationResult:
         parts = {'force_constants': self.force_constants, 'drive_friction': self.drive_friction}
         content = {
             'format': FORMAT,
-            'version': VERSION if self.drive_friction is None else VERSION_WITH_FRICTION,
+            'version': VERSION,
             'robot': self.robot,
             'description_digest': self.digest,
             'description_path': self.path,
@@ -452,7 +447,7 @@ class IdentificationResult:
             content['open_directions'] = self.unidentifiable_directions.to_mapping()
         if self.guaranteed is not None:
             content['guaranteed_set'] = self.guaranteed.to_mapping(self.names)
-        return content
+        return content | {'version': version_of(content)}
 
 
 def _sparse(row: Array, names: list[str]) -> dict[str, float]:

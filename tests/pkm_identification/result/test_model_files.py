@@ -121,7 +121,7 @@ def changed(value):
     [
         (('robot',), changed(None), "lacks 'robot'"),
         (('format',), changed(None), 'not an identified model'),
-        (('version',), changed(99), 'version 99'),
+        (('version',), changed(99), 'version 99; this release reads versions up to 3: read it'),
         (('estimator',), changed(3), "'estimator' must be a text, not 3"),
         (('is_physical',), changed('no'), "'is_physical' must be true or false, not 'no'"),
         (('p_value_physical',), changed(1.5), "'p_value_physical' must be a number from 0 to 1"),

@@ -187,7 +187,7 @@ def test_file_and_feedforward_keep_the_friction(rubbed, slider_model, motion, tm
     for old, new, message in (
         ('right: stribeck', 'right: atan', 'do not belong together'),
         ('left.stribeck_force', 'left.stribeck_push', "left.stribeck_force' is missing"),
-        ('version: 2', 'version: 3', 'version 3'),
+        ('version: 2', 'version: 4', 'version 4'),
     ):
         bad = tmp_path / 'bad.yaml'
         bad.write_text(text.replace(old, new))
