@@ -188,7 +188,7 @@ class _Coverage:
             return
         beyond = errors.domain.is_left(positions, velocities)
         self._beyond.add(beyond)
-        self._known.add(within, ~beyond.any(axis=1, keepdims=True))
+        self._known.add(within, ~np.asarray(beyond.any(axis=1))[:, None])
 
     def result(self) -> Coverage:
         """Return the shares of all samples."""
