@@ -91,7 +91,7 @@ def print_verdict(result: IdentificationResult) -> None:
     diagnostics = result.diagnostics
     found = verdict_of(result)
     lines = [] if found is None else [found.line()]
-    lines += [f'  {line}' for line in processing_lines(result)]
+    lines += [f'  {line}' for line in (*processing_lines(result), *held_out_parts(result))]
     repairs = [
         defect['text']
         for each in diagnostics.data
@@ -104,6 +104,16 @@ def print_verdict(result: IdentificationResult) -> None:
     lines.append(f'  friction: {friction_terms(result, Named.TERM in named)}')
     lines += [f'  {text}' for text in contradictions(diagnostics.parameters)]
     sys.stdout.write('\n'.join(lines) + '\n\n')
+
+
+def held_out_parts(result: IdentificationResult) -> list[str]:
+    """Say which parts of the data were held out, in one line; none where none were."""
+    errors = result.diagnostics.force_errors
+    if errors is None or not errors.parts:
+        return []
+    shortest, longest = (f'{each:.3g}' for each in (min(errors.parts), max(errors.parts)))
+    long = shortest if shortest == longest else f'{shortest} to {longest}'
+    return [f'held out: {len(errors.parts)} parts of {long} s, each predicted from all others']
 
 
 def friction_terms(result: IdentificationResult, is_asked_named: bool = False) -> str:

@@ -32,6 +32,7 @@ class Block:
     influence: Array  # (f,) part of the estimate's error that the residuals show, see `blocks_of`
     change: Array  # (f,) estimate of all rows less that of all others
     root: Array  # T (1 - G_b)^-1/2 (f, k): T of the estimate without the block, see `blocks_of`
+    alone: int  # directions of the parameters that hardly anything but the block tells
 
 
 def blocks_of(
@@ -58,18 +59,21 @@ def blocks_of(
     return tuple(found)
 
 
-def effect_of_rows(design: Array, residuals: Array, root: Array) -> tuple[Array, Array, Array]:
+def effect_of_rows(design: Array, residuals: Array, root: Array) -> tuple[Array, Array, Array, int]:
     """Influence and change (f,) of weighted rows (k, f) with residuals (k,), and the root without.
+
+    Then the number of directions of which less than `LEAST_OUTSIDE` is in other rows.
 
     See `blocks_of`.
     """
     share = design @ root
     outside, axes = np.linalg.eigh(np.eye(root.shape[1]) - share.T @ share)
+    alone = int(np.count_nonzero(outside < LEAST_OUTSIDE))
     outside = np.maximum(outside, LEAST_OUTSIDE)
     gradient = axes.T @ (share.T @ residuals)
     turned = root @ axes
     without = turned / np.sqrt(outside)
-    return without @ gradient, turned @ (gradient / outside), without @ axes.T
+    return without @ gradient, turned @ (gradient / outside), without @ axes.T, alone
 
 
 def _cut(

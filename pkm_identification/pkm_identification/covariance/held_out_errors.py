@@ -23,7 +23,7 @@ from pkm_identification.result.force_errors import (
 )
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import FilterBand
-from pkm_identification.signals.signals import Rows
+from pkm_identification.signals.signals import PeriodicDiagnostics, Rows
 
 # Parts of a recording that are held out. Each shall be as far from the others as the next motion
 # will be: short parts lie among samples like their own, and their errors are then too small. Two
@@ -52,6 +52,8 @@ class _HeldOut(NamedTuple):
     noise: Array  # variances (n_a,) of the noise
     spread: Array  # variances (k, n_a) by the parameters from all other data
     rows: int  # number of independent ones
+    alone: int  # directions of the parameters that one part alone tells
+    durations: tuple[float, ...]  # of the parts [s]
     motion: Motion | None  # None of a long recording
 
 
@@ -129,6 +131,8 @@ def held_out_errors(
         transition_velocity=slow,
         cutoff=max(cutoffs) if len(cutoffs) == len(bands) else None,
         domain=domain,
+        parts=tuple(duration for part in parts for duration in part.durations),
+        untested=sum(part.alone for part in parts) / max(problem.size, 1),
         **_wider_band(problem),
     )
 
@@ -151,6 +155,7 @@ def _size(values: Array) -> Array:
 def _of_rows(problem: Problem, estimate: Estimate, number: int, covariance: Array) -> _HeldOut:
     """Rows of a run in time, block by block without the block."""
     run = problem.runs[number]
+    alone, durations = 0, tuple[float, ...]()
     if estimate.weights is None or estimate.bread is None:
         nothing, inner = np.zeros(problem.size), covariance
         samples = zip(run.folded.starts, run.folded.sample, strict=True)
@@ -159,6 +164,9 @@ def _of_rows(problem: Problem, estimate: Estimate, number: int, covariance: Arra
         inner = _in_directions(covariance, determined_directions(estimate.bread))
         blocks = blocks_of(problem, estimate, number, FOLDS)
         pieces = [(each.first, each.rows, each.change, each.root) for each in blocks]
+        alone = sum(each.alone for each in blocks)
+        interval = run.filter.step / run.filter.rate
+        durations = tuple(interval * len(each.rows) for each in blocks)
     inside: list[Array] = []
     residuals: list[Array] = []
     forces: list[Array] = []
@@ -181,6 +189,8 @@ def _of_rows(problem: Problem, estimate: Estimate, number: int, covariance: Arra
         noise=np.zeros(run.axes),  # it is not known of these rows, and in the residuals
         spread=np.concatenate(spread),
         rows=run.count,
+        alone=alone,
+        durations=durations,
         motion=motion,
     )
 
@@ -223,10 +233,13 @@ def _of_period(
     regressor = band.samples(run.regressor, few) * np.sqrt(few / count)
     near = np.arange(count) * few // count
     spread = _prediction_variance(regressor, covariance)
+    alone, durations = 0, tuple[float, ...]()
     edges = np.linspace(0, few, min(BLOCKS, max(few // LEAST_ROWS, 1)) + 1).astype(int)
     if estimate.weights is not None and estimate.bread is not None and len(edges) > 2:
         root = determined_directions(estimate.bread)
         inner = _in_directions(covariance, root)
+        assert isinstance(signals.diagnostics, PeriodicDiagnostics)
+        durations = tuple((np.diff(edges) * signals.diagnostics.period / few).tolist())
         weight = weights_of(problem, estimate)[number]
         design, forces, _ = run.rows.weighted(weight)
         left = (forces - design @ estimate.values).reshape(few, -1)
@@ -234,7 +247,8 @@ def _of_period(
         left = band.samples(left, few)
         for low, high in zip(edges[:-1], edges[1:], strict=True):
             block = design[low:high].reshape(-1, problem.size)
-            _, change, without = effect_of_rows(block, left[low:high].ravel(), root)
+            _, change, without, only = effect_of_rows(block, left[low:high].ravel(), root)
+            alone += only
             spread[low:high] = _prediction_variance(regressor[low:high] @ without, inner)
             own = slice(-(-low * count // few), -(-high * count // few))
             residuals[own] += band.samples(run.regressor @ change, count)[own]
@@ -247,6 +261,8 @@ def _of_period(
         noise=_noise_of_samples(run),
         spread=spread[near][used],
         rows=few,
+        alone=alone,
+        durations=durations,
         motion=_motion(signals, used),
     )
 

@@ -68,6 +68,10 @@ class ForceErrors:
     wider_cutoff: float | None = None
     wider_growth: Array | None = None
     domain: Domain | None = None  # None of long recordings, and of earlier files
+    # directions of the parameters that hardly anything but one held-out part tells, over all: how
+    # well they predict that part, no other can tell
+    untested: float = 0.0
+    parts: tuple[float, ...] = ()  # durations of the parts that were held out one by one [s]
 
     def variance(self, positions: Array, velocities: Array, accelerations: Array) -> Array:
         """Variances (n, n_a) of forces predicted for such a motion, (n, n_a) each.

@@ -12,6 +12,7 @@ from pkm_identification.arrays import Array
 from pkm_identification.percent import percent
 from pkm_identification.quality.report import Defect, doubts
 from pkm_identification.result.diagnostics import Diagnostics
+from pkm_identification.result.force_errors import ForceErrors
 from pkm_identification.result.result import IdentificationResult
 
 GOOD, USABLE = (
@@ -23,6 +24,9 @@ MUCH_BIAS = 0.3  # of the error, that noise of the motion makes of it
 MANY_BAD = 0.5  # share of the samples: fewer that are left out hardly limit a model
 DOUBT = 4.0  # standard deviations
 DRIVEN = 0.1  # of the force: sensors behind the friction may show some of either sign
+# Of the directions of the parameters: when one in three is told by one held-out part alone, errors
+# of these parts are no longer those of predictions by all parameters
+UNTESTED = 1 / 3
 FEW_PROPER = 0.5  # share of the parameters that are undetermined
 
 
@@ -32,6 +36,7 @@ class Grade(str, Enum):
     GOOD = 'good'
     USABLE = 'usable'
     POOR = 'poor'
+    UNPROVEN = 'unproven'  # whatever it predicts: the data are too short to tell
     DOUBTFUL = 'doubtful'  # whatever it predicts: the data cannot be right
 
 
@@ -53,6 +58,9 @@ class Named(str, Enum):
 
     COLOURED = 'coloured residuals'
     TERM = 'term that the residuals ask for'
+
+
+LONGER = 'record longer, or several motions'
 
 
 @dataclass(frozen=True)
@@ -81,7 +89,7 @@ class Verdict:
     named
         What these sentences name of the diagnostics.
     doubts
-        What cannot be right in the data.
+        What cannot be right in the data, or why they do not suffice to judge.
     """
 
     grade: Grade
@@ -134,7 +142,18 @@ def verdict_of(result: IdentificationResult) -> Verdict | None:
         return replace(found, grade=Grade.DOUBTFUL, doubts=tuple(doubtful))
     if found.model_error > USABLE:
         return found
+    if errors.untested > UNTESTED:
+        return replace(found, grade=Grade.UNPROVEN, doubts=(_too_short(errors),), advice=(LONGER,))
     return replace(found, grade=Grade.GOOD if found.model_error <= GOOD else Grade.USABLE)
+
+
+def _too_short(errors: ForceErrors) -> str:
+    """Say why held-out parts tell no error of other motions."""
+    return (
+        f'the data are too short to judge it: {percent(errors.untested)} of what the parameters '
+        f'rest on shows in one held-out part alone (of {max(errors.parts):.2g} s at most), and no '
+        'other tests it'
+    )
 
 
 def _noise(diagnostics: Diagnostics) -> Array | None:

@@ -97,3 +97,18 @@ def test_friction_beside_that_of_loads_is_no_wrong_sign(record, slider_model):
     found = identify(with_forces(data, data.efforts * [-1, 1]), slider_model)
     assert driven_by_friction(found) == ['left']
     assert driven_by_friction(replace(found, load_friction={'left': 0.1})) == []
+
+
+def test_a_model_of_too_little_data_is_unproven(record, slider_model):
+    """A motion of 8 s, and its first eighth: most is in one of three parts alone there."""
+    whole = record(periods=1, period=8.0, force_noise=0.05, position_noise=1e-7)
+    signals = {'method': 'filter', 'cutoff': 10.0}
+    for data, grade in ((whole, Grade.GOOD), (whole.between(0.0, 1.0), Grade.UNPROVEN)):
+        result = identify(data, slider_model, **signals)
+        found, errors = verdict_of(result), result.diagnostics.force_errors
+        assert found.grade is grade and found.error < 0.03
+        assert len(errors.parts) == 3
+        # the filter takes 0.2 s off either end
+        assert 0.5 * data.duration < sum(errors.parts) < data.duration
+    assert found.line().startswith('unproven model: the data are too short to judge it: ')
+    assert found.advice == ('record longer, or several motions',)
