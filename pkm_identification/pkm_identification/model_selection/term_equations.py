@@ -233,9 +233,9 @@ class Equations:
         place = dict(zip(others.tolist(), range(len(others)), strict=True))
         groups = {each: np.array([place[i] for i in self._parameters(each)]) for each in tried}
         square, mixed = self._weighted(self.weights, np.concatenate([model, others]))
-        whole = _Eliminated.of(square.sum(axis=0), mixed.sum(axis=0), len(model))
+        whole = Eliminated.of(square.sum(axis=0), mixed.sum(axis=0), len(model))
         rest = [
-            _Eliminated.of(square.sum(axis=0) - one, mixed.sum(axis=0) - other, len(model))
+            Eliminated.of(square.sum(axis=0) - one, mixed.sum(axis=0) - other, len(model))
             for one, other in zip(square, mixed, strict=True)
         ]
         falls: dict[int, list[float]] = {each: [] for each in tried}
@@ -256,6 +256,15 @@ class Equations:
             free = self._spread(values[: len(model)])[: self.free]
             found.append(Trial(each, fall, step, free, taken))
         return found
+
+    def beside_model(self, candidate: int) -> tuple[Array, Array, int]:
+        """Weighted squares (k, p + w, p + w) and products with the forces (k, p + w), and p.
+
+        Of the parameters of the model, then of those of a candidate.
+        """
+        model = self._model
+        wanted = np.concatenate([model, self._parameters(candidate)])
+        return *self._weighted(self.weights, wanted), len(model)
 
     def f_test(self, trial: Trial) -> tuple[float, float]:
         """F of a candidate and its chance, with as many rows as the colour leaves independent.
@@ -280,7 +289,7 @@ class Equations:
 
 
 @dataclass(frozen=True)
-class _Eliminated:
+class Eliminated:
     """Normal equations of candidates, the model's parameters eliminated."""
 
     start: Array  # (p + c,) estimate of the model alone, candidates at zero
@@ -290,7 +299,7 @@ class _Eliminated:
     lengths: Array  # (c,) squared lengths of the columns before the elimination
 
     @classmethod
-    def of(cls, square: Array, mixed: Array, size: int) -> _Eliminated:
+    def of(cls, square: Array, mixed: Array, size: int) -> Eliminated:
         """Eliminate the first `size` parameters."""
         model, cross, own = square[:size, :size], square[:size, size:], square[size:, size:]
         inverse = inverse_square(model, SINGULAR)

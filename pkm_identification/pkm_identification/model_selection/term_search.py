@@ -28,6 +28,7 @@ from pkm_identification.model_selection.friction_alternatives import (
 )
 from pkm_identification.model_selection.ripple_screen import LEAST_TURNS, drive_samples, ripple_peak
 from pkm_identification.model_selection.term_equations import Equations, Trial
+from pkm_identification.model_selection.term_steadiness import is_steady
 from pkm_identification.regression.problem import Problem
 from pkm_identification.result.drive_terms import Term, TriedTerm
 
@@ -159,7 +160,7 @@ class Search:
             seen.add(kind)  # the best shape of each
             is_ambiguous = trial.candidate in ambiguous
             judged = self._judge(equations, trial, len(kinds) * candidate.trials, is_ambiguous)
-            if judged.passes and not self._holds_elsewhere(equations, trial):
+            if judged.passes and not self._holds(equations, trial):
                 continue
             if candidate.with_offset:
                 # what a constant alone explains is none: a spring grows beyond the data
@@ -205,11 +206,16 @@ class Search:
         equations = Equations.of(self._rows, columns, candidates)
         return equations.with_active(*(candidates.index(each) for each in self.taken))
 
+    def _holds(self, equations: Equations, trial: Trial) -> bool:
+        """Whether a term is no matter of some parts or positions of the data."""
+        candidate = equations.candidates[trial.candidate]
+        if not is_steady(equations, trial.candidate):
+            return False
+        return candidate.term is not Term.SPRING or self._holds_elsewhere(equations, trial)
+
     def _holds_elsewhere(self, equations: Equations, trial: Trial) -> bool:
         """Whether a spring also predicts forces at positions that the estimate does not know."""
         candidate = equations.candidates[trial.candidate]
-        if candidate.term is not Term.SPRING:
-            return True
         positions = self._positions[:, candidate.axes[0]]
         for count in RANGES:
             rows = self._rows.by_position(positions, count)
