@@ -10,12 +10,14 @@ from every_model import model_of
 
 from pkm_bringup.data_arguments import given_options
 from pkm_bringup.views.band_picture import band_choices, plot_bands
+from pkm_bringup.views.console import print_columns
 from pkm_bringup.views.identification_view import (
     fit_verdict,
     friction_terms,
     interval_heading,
     lopsided_friction,
     not_determined,
+    parameter_columns,
     print_verdict,
     processing_lines,
 )
@@ -181,3 +183,16 @@ def test_undetermined_parameters_and_a_set_with_outliers():
         values = {each.name: 0 for each in fields(EllipsoidDiagnostics)} | {'outliers': outliers}
         result.diagnostics = Diagnostics(own=EllipsoidDiagnostics(**values))
         assert interval_heading(result, 0.95) == expected
+
+
+def test_shapes_of_laws_that_are_held_have_no_deviation_of_zero(capsys):
+    """A grid of exponents does not tell how uncertain the one that was taken is."""
+    rows = [
+        {'name': 'a.power_force', 'value': 2.0, 'standard_deviation': 0.1, 'relative': 5.0},
+        {'name': 'a.power_exponent', 'value': 0.3, 'standard_deviation': 0.0, 'relative': 0.0},
+    ]
+    rows = [{**row, 'low': 0.2, 'high': 0.4, 'unit': '1'} for row in rows]
+    print_columns(rows, parameter_columns('95 %'))
+    estimated, held = (line.split() for line in capsys.readouterr().out.splitlines()[2:])
+    assert estimated == ['a.power_force', '2', '0.1', '5', '0.2', '0.4', '1']
+    assert held == ['a.power_exponent', '0.3', 'held', '-', '-', '-', '1']

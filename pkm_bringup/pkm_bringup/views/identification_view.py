@@ -22,6 +22,7 @@ NAMED = 12  # parameters
 CLOCK = ('jitter', 'stale', 'clock_leap', 'coarse_stamp')  # kinds of defects that are its repair
 SMALL_BIAS = 0.005  # relative error of forces that no user sees
 UNKNOWN = 'unknown'  # what no data tell
+HELD = 'held'  # what was not estimated
 LARGE = 4.0  # residual variance over that of the noise
 CAUSES = (
     'the model, joint names, units, signs, or the delay of the forces do not fit; the standard '
@@ -68,9 +69,7 @@ def print_identified(found: Identified, level: float) -> None:
     print_verdict(result)
     if found.reduction is not None:
         print_steps(found.reduction.rows())
-    columns: dict[str, Column] = {'parameter': 'name', 'estimate': 'value'}
-    columns |= {'standard deviation': 'standard_deviation', '%': 'relative'}
-    columns |= {f'{interval_heading(result, level)} from': 'low', 'to': 'high', 'unit': 'unit'}
+    columns = parameter_columns(interval_heading(result, level))
     print_columns(parameters(result, level), columns)
     print_drive_terms(result)
     print_calibration(result)
@@ -84,6 +83,27 @@ def print_identified(found: Identified, level: float) -> None:
         print_note('note: the data carry another description than the one used here')
     for warning in diagnostics.warnings:
         print_note(f'warning: {warning}')
+
+
+def parameter_columns(interval: str) -> dict[str, Column]:
+    """Columns of the table of parameters, with the heading of their intervals.
+
+    What is held has no uncertainty that the data tell: shapes of friction laws from a grid, ends
+    of what parameters may be, values that were given.
+    """
+
+    def of_estimate(key: str, held: str | None = None) -> Column:
+        return lambda row: row[key] if row['standard_deviation'] > 0 else held
+
+    return {
+        'parameter': 'name',
+        'estimate': 'value',
+        'standard deviation': of_estimate('standard_deviation', HELD),
+        '%': of_estimate('relative'),
+        f'{interval} from': of_estimate('low'),
+        'to': of_estimate('high'),
+        'unit': 'unit',
+    }
 
 
 def print_verdict(result: IdentificationResult) -> None:
