@@ -136,22 +136,35 @@ def test_saturation_is_found(record, by_limit):
     assert marked.effort_valid[:, 1].all()
 
 
-def test_the_last_digit_of_an_axis_at_rest_is_no_saturation():
-    """While another axis moves: an encoder that toggles between two, three or six values."""
+@pytest.mark.parametrize('levels', [2, 3, 6])
+def test_the_last_digit_of_an_axis_at_rest_is_no_defect(levels):
+    """While another axis moves: an encoder that toggles between some values, mostly at one."""
     time = np.arange(3000) * 1e-3
-    for levels in (2, 3, 6):
-        random = np.random.default_rng(levels)
-        # rests at one value most of the time, now and then at others for a while
-        held = np.repeat(random.choice(levels, 100, p=_mostly_one(levels)), 30)
-        q = np.column_stack([np.sin(time), -2e-5 + 5e-7 * held])
-        data = Recording.from_arrays(time, NAMES, q, np.cos(np.outer(time, [1.0, 2.0])))
-        assert found(tidied(data)).of_kind('saturation') == (), levels
-
-
-def _mostly_one(levels):
+    random = np.random.default_rng(levels)
     chances = np.full(levels, 0.2 / (levels - 1))
     chances[-1] = 0.8
-    return chances
+    held = np.repeat(random.choice(levels, 100, p=chances), 30)
+    q = np.column_stack([np.sin(time), -2e-5 + 5e-7 * held])
+    data = tidied(Recording.from_arrays(time, NAMES, q, np.cos(np.outer(time, [1.0, 2.0]))))
+    assert {line.kind for line in found(data).defects} <= {'quantisation'}
+    np.testing.assert_allclose(resolution(q)[1], 5e-7)
+
+
+def test_a_command_that_stands_with_its_axis_is_no_stuck_sensor():
+    """Forces asked for by a controller of positions in steps; a torque that freezes is one."""
+    time = np.arange(4000) * 1e-2
+    step = 2e-5
+    target = 0.05 * np.clip(np.sin(0.5 * time), -0.8, 0.8)  # moves, stands, moves
+    read = np.round(target / step) * step + step * (np.arange(4000) % 40 == 0)
+    random = np.random.default_rng(0)
+    force = np.round(200 * np.sign(np.gradient(target)) + 3e4 * (read - target) / step) * 0.01
+    other = 0.1 * np.sin(2 * time)
+    q = np.column_stack([read, other])
+    efforts = np.column_stack([force, np.cos(time) + 0.01 * random.normal(size=4000)])
+    for stuck in (set(), {'right'}):
+        efforts[1000:1200, 1] = efforts[1000, 1] if stuck else efforts[1000:1200, 1]
+        lines = found(tidied(Recording.from_arrays(time, NAMES, q, efforts))).of_kind('stuck')
+        assert {line.joint for line in lines if line.signal == 'effort'} == stuck
 
 
 def test_stamps(record, slider_model):

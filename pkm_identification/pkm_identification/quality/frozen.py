@@ -26,8 +26,9 @@ MOST_SAMPLES = 20_000  # samples whose steps are looked at
 SMALLEST_STEP = 1e-10  # of the range: finer steps are those of floating-point numbers
 EXACT = 0.05  # of a step
 SHARE_ON_STEPS = 0.99  # of the values that must lie on multiples of it
-FEWEST_LEVELS = 3  # different values
+FEWEST_LEVELS = 2  # different values
 LEAST_STEPS = 8  # between them, that show whether they are multiples of one
+OFTEN = 10  # samples a level, which only numbers of few digits repeat: fewer steps show it then
 MOST_STEPS = 1e7
 NEARLY_ALL = 0.99  # of the samples: some may be spikes, or from before a sensor died
 ENTRY = 0.25  # of the last changes before a flat top
@@ -46,8 +47,8 @@ def find_stuck(
     """Find rows of equal samples (N, c) that are no standstill.
 
     A sensor that freezes stops between two samples, or has to catch up with a jump when it comes
-    back; or its noise has gone. And another joint moves meanwhile: of the positions `motion` (N, n)
-    of all joints, changes beyond `moving` (n,) are motion rather than noise. Where the values are
+    back; or its noise has gone. And its joint moves meanwhile: of the positions `motion` (N, n) of
+    all joints, changes beyond `moving` (n,) are motion rather than noise. Where the values are
     positions themselves (`is_motion`), that must be another joint. `resolution` (c,) and `noise`
     (N, c) are steps and standard deviations of the numbers.
     """
@@ -70,9 +71,9 @@ def find_stuck(
         for first, last in runs:
             if not valid[first : last + 1, column].any():
                 continue
-            others = np.ptp(motion[first : last + 1], axis=0) > moving
-            others[column] &= not is_motion
-            if not others.any():
+            goes = np.ptp(motion[first : last + 1], axis=0) > moving
+            # a controller asks for the same force as long as its own axis stands
+            if not (np.delete(goes, column).any() if is_motion else goes[column]):
                 continue
             # a joint at rest may be held without noise: its positions tell by their ends alone
             unlikely = has_noise and len(x) * repeats ** (last - first) < CHANCE and not is_motion
@@ -222,7 +223,8 @@ def _step(values: Array) -> float:
     if not len(apart):
         return 0.0
     guess = float(apart.min())
-    if size > MOST_STEPS * guess or len(apart) < LEAST_STEPS:
+    is_seldom = len(apart) < LEAST_STEPS and len(values) < OFTEN * len(levels)
+    if size > MOST_STEPS * guess or is_seldom:
         return 0.0
     refined = float(np.median(apart[apart < 1.5 * guess]))  # one difference is rounded
     counts = apart / refined

@@ -17,6 +17,7 @@ FEWEST_PIECES = 3  # in which a joint moves
 FEWEST = 16  # samples of a piece
 GAP = 10.0  # intervals: velocities are not integrated over longer ones
 SURE = 3.0  # standard errors
+HELD = 1e-3  # of the largest motion of a joint: less is an axis at rest, which its load bends
 MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, of normal numbers
 # Factors of all joints: half-way to the nearest usual rates (100 and 120 or 125 Hz)
 RATE = 1.1
@@ -57,11 +58,14 @@ def velocity_defects(
     Integrals of the velocities are compared with the positions: they hardly have noise, and late
     or filtered velocities still end where the positions end. With noise in both, the factor lies
     between the regressions of one on the other and of the other on the one (Frisch 1934). Changes
-    of a joint's positions below `moving` (n,) [m, rad] tell nothing. A factor that the joints share
-    is one of the stamps, an `interval` [s] apart, unless it is that of a unit.
+    of a joint's positions below `moving` (n,) [m, rad] tell nothing, nor those of an axis at rest.
+    A factor that the joints share is one of the stamps, an `interval` [s] apart, unless it is that
+    of a unit.
     """
     if source.read(slice(0, 1)).velocities is None:
         return []
+    spans = np.ptp([end for each in source.probes() for end in _ends(each.positions)], axis=0)
+    moving = np.maximum(moving, HELD * spans.max())
     found = _factors(list(_moments(source, interval)), moving)
     known = np.isfinite(found.value)
     if not known.any():
@@ -73,6 +77,11 @@ def velocity_defects(
         factor = float(found.value[joint]) / rate
         defects.append(_of_joint(factor, names[int(joint)], source.count))
     return defects
+
+
+def _ends(positions: Array) -> tuple[Array, Array]:
+    """Least and largest positions (n,) of some samples (N, n)."""
+    return positions.min(axis=0), positions.max(axis=0)
 
 
 def _shared(found: _Factors, known: Mask) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, ComplexArray
 from pkm_identification.datasets import Recording
+from pkm_identification.quality.velocity_scale import HELD
 from pkm_identification.signals import filtering
 from pkm_identification.signals.even_grid import EvenSamples
 from pkm_identification.signals.signal_options import SignalOptions
@@ -61,7 +62,8 @@ def usable_velocities(
     names = even.recording.joint_names
     wide = grid.motion.cutoff
     crossover, said = np.full(axes, np.inf), []
-    for axis in range(axes):
+    spans = np.ptp(positions, axis=0)
+    for axis in np.flatnonzero(spans > HELD * spans.max()):
         found = _compared(positions[:, axis], values[:, axis], even.interval, wide)
         if found.contradiction:
             what = f"measured velocities of '{names[axis]}' are not used"

@@ -21,6 +21,7 @@ ENOUGH = 4  # periods whose scatter tells how certain the drift is
 MOST_PERIODS = 500  # periods that are compared with each other
 CHANCE = 1e-4  # that a period of whole samples is taken for another
 ROUNDING = 1e-7  # of an interval a period
+REST = 1e-9  # of a position: what interpolation makes of an axis at rest is no motion
 UNSETTLED = 4.0  # times the scatter: the motion has not settled there
 
 
@@ -46,10 +47,12 @@ def find_period(time: Array, positions: Array, valid: Mask | None = None) -> flo
         if np.diff(time).max() > LONGEST_GAP * (time[-1] - time[0]):
             return None
         positions = _evened(time, positions, valid, interval)
-    moving = positions[:, positions.std(axis=0) > 0]
+    spread = positions.std(axis=0)
+    turns = spread > REST * np.abs(positions).max(axis=0, initial=0.0)
+    moving = positions[:, turns]
     if not moving.size or len(moving) < 16:
         return None
-    scaled = (moving - moving.mean(axis=0)) / moving.std(axis=0)
+    scaled = (moving - moving.mean(axis=0)) / spread[turns]
     lag = _repetition(scaled)
     if lag is not None:
         return lag * interval

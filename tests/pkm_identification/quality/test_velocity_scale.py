@@ -53,6 +53,15 @@ def test_right_velocities_are_not_doubted(recording, right, seed):
     assert doubtful(recording(**right, seed=seed))[0] == []
 
 
+def test_velocities_of_an_axis_that_its_load_bends_are_not_doubted(recording):
+    data = recording(periods=8, noise=1e-9, velocity_noise=1e-6)
+    q, qd = np.array(data.positions), np.array(data.velocities)
+    for values, share in ((q, 3e-4), (qd, 1e-4)):
+        values[:, 1] = share * (values[:, 1] - values[:, 1].mean())
+    arrays = (data.time, NAMES, q, data.efforts)
+    assert doubtful(Recording.from_arrays(*arrays, velocities=qd))[0] == []
+
+
 @pytest.mark.parametrize('factor', [20.0, 0.05, 1.25, 1000.0])
 @pytest.mark.parametrize('periods', [1, 8])
 def test_a_factor_of_all_joints_is_one_of_the_stamps(recording, factor, periods):

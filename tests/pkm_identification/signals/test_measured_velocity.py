@@ -93,6 +93,17 @@ def test_velocities_of_something_else_are_named(recording, motion, wrong, said):
         error(data, motion, velocities='measured')
 
 
+def test_nothing_is_said_of_an_axis_at_rest(recording, motion):
+    """Its velocities are those of its load, and of the last digit of its encoder."""
+    data = recording()
+    q, qd = np.array(data.positions), np.array(data.velocities)
+    q[:, 1], qd[:, 1] = np.round(3e-4 * q[:, 1], 6), 1e-4 * qd[:, 1]
+    data = Recording.from_arrays(data.time, NAMES, q, data.efforts, velocities=qd)
+    _, signals = error(data, motion)
+    assert signals.warnings == ()
+    assert set(signals.diagnostics.velocity_crossover) == {'left'}
+
+
 def test_measured_ones_must_be_there(record, motion):
     with pytest.raises(EstimationError, match='has none'):
         error(record(periods=2), motion, velocities='measured')
