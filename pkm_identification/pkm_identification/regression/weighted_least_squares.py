@@ -11,6 +11,7 @@ import numpy as np
 from pkm_dynamics.friction_laws import DriveFriction
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.regression.numerics import (
+    determined_directions,
     inverse_square,
     parameter_size,
     rounding_variance,
@@ -149,13 +150,16 @@ def sandwich(
     `shared` (f, f) is what noise that runs have in common adds to the covariance of the
     gradient Psi^T L^T L eta.
     """
-    meat = problem.prior_rows.T @ problem.prior_rows + shared
+    # in its directions the meat is about one, however large the bread is: no cancellation
+    root = determined_directions(bread)
+    count = root.shape[1]
+    prior = problem.prior_rows @ root
+    meat = prior.T @ prior + root.T @ (np.zeros_like(bread) + shared) @ root
     for run, weight, covariance in zip(problem.runs, weights, noise, strict=True):
-        rows = weight @ rows_for(run, weight, covariance).regressor
+        rows = weight @ (rows_for(run, weight, covariance).regressor @ root)
         weighted = weight @ covariance @ np.swapaxes(weight, -1, -2) @ rows
-        meat = meat + rows.reshape(-1, problem.size).T @ weighted.reshape(-1, problem.size)
-    covariance = bread @ meat @ bread
-    return with_variance((covariance + covariance.T) / 2, undetermined)
+        meat = meat + rows.reshape(-1, count).T @ weighted.reshape(-1, count)
+    return with_variance(root @ ((meat + meat.T) / 2) @ root.T, undetermined)
 
 
 def weights_of(problem: Problem, estimate: Estimate) -> PerRun:
