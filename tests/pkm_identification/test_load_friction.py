@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from every_model import model_of
 from slider_crank import PINS, slider_crank
+from slides import rubbing_slides
+from urdf_builder import control, inertial, joint, robot
 
 from pkm_control.feedforward import NotPhysicalError, identified_feedforward
-from pkm_description import EstimationError, load
+from pkm_description import EstimationError, Friction, load, loads
 from pkm_dynamics import ClosedChainModel
-from pkm_identification import identify, load_result
+from pkm_identification import identify, load_result, reduce_model
 from pkm_identification.datasets import Recording
 from pkm_identification.regression.load_iteration import with_own_loads
 
@@ -151,3 +154,54 @@ def test_an_estimate_that_does_not_settle_is_an_error():
 
     with pytest.raises(EstimationError, match='does not settle with the loads of the joints in 30'):
         with_own_loads(model, solve(None), solve)
+
+
+def slow_slides(amplitude: float, load: float):
+    """Slides that rub by their load, moved so slowly that it hardly changes, and their data."""
+    rubbing = {'lift': (4.0, 10.0), 'tip': (0.2, 0.1), 'across': (5.0, 8.0), 'along': (3.0, 6.0)}
+    model = rubbing_slides(rubbing)
+    return model, recording_of(model.with_load_friction({'along': load}), 1, amplitude)
+
+
+@pytest.mark.parametrize(('amplitude', 'is_told'), [(0.1, True), (0.001, False)])
+def test_load_friction_that_is_coulomb_friction_for_the_data_is_named(amplitude, is_told):
+    """The load of `along` is its weight, and what accelerations of the others add to it."""
+    model, data = slow_slides(amplitude, 0.1)
+    found = identify(data, model, load_friction='along')
+    named = [each for each in found.diagnostics.warnings if "'along.load' is not ident" in each]
+    assert bool(named) != is_told
+    deviation = found.standard_deviation[found.names.index('along.load')]
+    assert (deviation < 0.05) == is_told
+    assert all('hardly changes in these data' in each for each in named)
+
+
+def test_load_friction_under_a_constant_load_is_named():
+    """A single slide has the same load in every motion: its factor is no parameter of its own."""
+    body = inertial(2.0, (0.0, 0.0, 0.0), 0.25 * np.eye(3))
+    limit = -1.0, 1.0, 4.0, 99.0
+    slide = joint('slide', 'prismatic', 'base_link', 'platform', axis=(1, 0, 0), limit=limit)
+    links = ['<link name="base_link"/>', f'<link name="platform">{body}</link>']
+    description = loads(
+        robot('one', [*links, slide, control(('slide',))]), 'home: {joints: {slide: 0.0}}'
+    )
+    rough = replace(description.joint('slide'), friction=Friction(3.0, 6.0, 0.0))
+    model = ClosedChainModel(replace(description, joints=(rough,)))
+    data = recording_of(model.with_load_friction({'slide': 0.05}), 1, 0.5)
+    (warning,) = identify(data, model, load_friction='slide').diagnostics.warnings
+    assert warning == (
+        "'slide.load' is not identifiable: the load of the joint is constant in every motion, "
+        "and its friction is part of 'slide.coulomb'"
+    )
+
+
+def test_a_reduction_drops_parameters_under_the_loads_of_the_estimate():
+    """The description's bodies are wrong: loads of theirs would not explain the friction."""
+    right = model_of('skew_arm')
+    off = 1.0 + 0.8 * np.random.default_rng(3).uniform(-1.0, 1.0, len(right.nominal_parameters))
+    wrong = right.with_load_friction('*').with_load_parameters(
+        np.append(off * right.nominal_parameters, np.zeros(len(right.actuated_joints)))
+    )
+    data = recording_of(right.with_load_friction({'*': 0.02}), 1, 0.6)
+    found, expected = (reduce_model(data, each, load_friction='*') for each in (wrong, right))
+    error, least = (each.steps[0].error['measured'] for each in (found, expected))
+    assert error < 1.01 * least

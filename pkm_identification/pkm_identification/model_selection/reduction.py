@@ -38,6 +38,7 @@ from pkm_identification.model_selection.reduction_steps import (
     is_free,
 )
 from pkm_identification.options import AUTO, DESCRIBED, FRICTION, THRESHOLD
+from pkm_identification.regression.load_iteration import with_own_loads
 from pkm_identification.regression.preparation import (
     ParameterOptions,
     Prepared,
@@ -49,6 +50,7 @@ from pkm_identification.regression.preparation import (
 from pkm_identification.regression.prior import Prior
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.selection import matching_names
+from pkm_identification.regression.solution import Solution, solve_problem
 from pkm_identification.result.fields import plain
 from pkm_identification.result.result import IdentificationResult, check_level
 from pkm_identification.signals import SignalOptions, Signals
@@ -191,6 +193,14 @@ def reduce_model(
         extended = model.with_drive_terms(chosen.terms) if chosen.terms else model
         parameters = with_new_names(parameters, model, extended)
         model = extended
+    if len(model.load_friction):  # steps whose loads are those of the description drop other ones
+
+        def solve(loaded: ClosedChainModel) -> Solution:
+            return solve_problem(
+                build_problem(prepared.signals, loaded, **parameters), estimator, own
+            )
+
+        model, _ = with_own_loads(model, solve(model), solve)
     problem = build_problem(prepared.signals, model, **parameters)
     base = problem.base
     names = list(base.names)
