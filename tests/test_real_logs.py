@@ -12,6 +12,7 @@ import yaml
 from scipy.io import savemat
 
 import pkm_description
+from pkm_description.assembly import Assembly, Configuration
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import load
 from pkm_identification.datasets.bags.message_types import jazzy_typestore
@@ -288,6 +289,63 @@ def test_four_of_seven_motors(convert, tmp_path):
         np.testing.assert_allclose(part[key], log[:, first : first + 4])
     # the tool passes through the point about which yaw and pitch turn
     assert robot.home.position == pytest.approx([0, 0, -(0.1 - 0.4318 + 0.4162)], abs=1e-9)
+
+
+def test_rows_of_a_humanoid_and_of_a_logger_of_everything(convert, tmp_path):
+    random = np.random.default_rng(9)
+    baxter, gen3 = import_module('baxter'), import_module('gen3')
+    for file in baxter.RECORDINGS.values():
+        path = tmp_path / f'raw/Dataset/{file}_ang_vel_torq.csv'
+        log = written(path, random.normal(size=(COUNT, 21)), header='ang_left_s0 ...', comments='')
+    folder, robot = converted(convert, 'baxter', tmp_path / 'raw', tmp_path / 'shelf')
+    part = np.load(folder / 'test_3.npz')  # of the last motion
+    for key, first in (('positions', 0), ('velocities', 7), ('efforts', 14)):
+        np.testing.assert_allclose(part[key], log[:, first : first + 7])
+    # the arm is stretched where all joints are zero; elbow and wrist lie below the shoulder
+    arm = Assembly(robot)
+    end = arm.body_poses(Configuration(np.zeros(7), arm.home().platform))[0][-1]
+    reach = 0.069 + 0.102 + 0.26242 + 0.10359 + 0.2707 + 0.115975
+    np.testing.assert_allclose(end, [reach, 0, 0.27035 - 0.069 - 0.01], atol=1e-9)
+    for file in gen3.RECORDINGS.values():
+        path = tmp_path / f'raw/data/kinova/{file}.csv'
+        log = np.column_stack([np.arange(COUNT), random.normal(size=(COUNT, 77))])
+        written(path, log, delimiter=',', header='Time,...', comments='')
+    folder, _ = converted(convert, 'gen3', tmp_path / 'raw', tmp_path / 'shelf')
+    part = np.load(folder / 'test_2.npz')
+    for key, first in (('positions', 1), ('velocities', 8), ('efforts', 29)):
+        np.testing.assert_allclose(part[key], log[:, first : first + 7])
+    np.testing.assert_allclose(part['time'], 1e-3 * np.arange(COUNT))
+
+
+@pytest.mark.parametrize('name', ['upv5p', 'upv3ups'])
+def test_a_parallel_robot_and_the_command_that_stood(convert, tmp_path, name):
+    random = np.random.default_rng(10)
+    module = import_module(name)
+    read, sent = 1.6e9 + 0.01 * np.arange(COUNT), 1.6e9 + 0.003 + 0.01 * np.arange(COUNT)
+    for entry in module.RECORDINGS.values():
+        folder = tmp_path / f'raw/exp_data/exp_{entry if name == "upv5p" else entry[0]}'
+        logs = {}
+        for stem, stamps in (('joint_position', read), ('control_action', sent)):
+            seconds = np.floor(stamps)
+            logs[stem] = random.normal(size=(COUNT, 4))
+            rows = np.column_stack([seconds, np.round(1e9 * (stamps - seconds)), logs[stem]])
+            written(folder / f'{stem}.txt', rows, header='time_sec ...', comments='')
+    folder, robot = converted(convert, name, tmp_path / 'raw', tmp_path / 'shelf')
+    part = np.load(folder / 'test_2.npz')  # of the last experiment, in newtons
+    # before the first command there is no row; then each has that of the row before
+    np.testing.assert_allclose(part['positions'], logs['joint_position'][1:])
+    np.testing.assert_allclose(part['efforts'], logs['control_action'][:-1])
+    np.testing.assert_allclose(part['time'], 0.01 * np.arange(COUNT - 1), atol=1e-5)
+    # lengths of the limbs at home, by the inverse kinematics of the controller
+    geometry, position, turn = module.GEOMETRY, robot.home.position, robot.home.rotation
+    for limb, (radius, angle), (across, own) in zip(
+        ('outer_1', 'outer_2', 'outer_3'), geometry.base, geometry.platform, strict=True
+    ):
+        foot = radius * np.array([cos(angle), sin(angle), 0])
+        tip = position + turn @ (across * np.array([cos(own), sin(own), 0]))
+        assert np.linalg.norm(tip - foot) == pytest.approx(robot.home_joints[f'{limb}_strut'])
+    centre = np.linalg.norm(position - [geometry.centre, 0, 0])
+    assert centre == pytest.approx(robot.home_joints['centre_strut'])
 
 
 def humble_bag(path, names, stamps):

@@ -23,7 +23,7 @@ class Axis:
     offset: float = 0.0  # [rad]
     effort: float = 1000.0  # largest force or torque [N, N m]
     velocity: float = 10.0  # largest speed [rad/s, m/s]
-    mass: float = 1.0  # nominal, where none is published [kg]
+    mass: float = 1.0  # nominal, where none is published [kg]; 0: a ring, which is no body
     prismatic: bool = False
     constant: float | None = None  # torque of a current, at the joint [N m/A]
     link: str = ''  # name of the body that it moves; by default numbered, the last: platform
@@ -64,6 +64,8 @@ def _drive(axis: Axis, joint: str) -> list[str]:
 
 
 def _link(name: str, mass: float) -> list[str]:
+    if not mass:
+        return [f'  <link name="{name}"/>']
     inertia = 0.4 * mass * 0.1**2
     return [
         f'  <link name="{name}">',

@@ -33,6 +33,10 @@ NAMES = (
     'tiago',
     'airbot',
     'psm',
+    'upv5p',
+    'upv3ups',
+    'baxter',
+    'gen3',
 )
 
 
