@@ -61,10 +61,13 @@ def select_terms(problem: Problem, laws: bool = True, may_change: bool = True) -
 def asked_for(problem: Problem, with_laws: Sequence[str] = ()) -> TriedTerm | None:
     """Return the one term that residuals ask for most; None where none is significant.
 
+    Nor where held-out forces of its drives, as a user counts them, are predicted worse with it:
+    the tests weigh recordings by their residuals, of which one may gain what others lose more.
     `with_laws` are joints that have a friction law already. None also for recordings so long
     that their rows would have to be made again.
     """
     if any(run.known_rows is None and len(run.folded.sample) > 1 for run in problem.runs):
         return None
     judged = Search(problem, with_laws, ASKED_EVERY).judged()
-    return next((each.row(1, problem.names) for each in judged if each.passes), None)
+    rows = (each.row(1, problem.names) for each in judged if each.passes)
+    return next((each for each in rows if each.error_after < each.error_before), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.friction_laws import DriveFriction
 from pkm_identification import identify, load_result, reduce_model
 from pkm_identification.datasets import Recording
+from pkm_identification.model_selection import term_selection
 from pkm_identification.model_selection.candidate_terms import (
     Candidate,
     candidate_columns,
@@ -154,6 +156,21 @@ def test_residuals_name_what_they_ask_for(truth, model):
     assert asked.sentence().startswith('across: residuals periodic in position with')
     assert 'mm' in asked.sentence() and abs(asked.period - 0.06) < 0.005
     assert identify(recording_of(model, 1), model).diagnostics.drive_terms.asked_for is None
+
+
+def test_what_makes_held_out_forces_worse_is_not_asked_for(model, monkeypatch):
+    """The tests weigh recordings by their residuals, users count newtons."""
+
+    def judged(before, after):
+        row = SimpleNamespace(error_before=before, error_after=after)
+        return SimpleNamespace(passes=True, row=lambda *_: row)
+
+    search = SimpleNamespace(judged=lambda: iter([judged(0.9, 1.8), judged(1.9, 1.7)]))
+    monkeypatch.setattr(term_selection, 'Search', lambda *_: search)
+    problem = problem_of(model, recording_of(model, 0))
+    assert term_selection.asked_for(problem).error_after == 1.7
+    search.judged = lambda: iter([judged(0.9, 1.8)])
+    assert term_selection.asked_for(problem) is None
 
 
 def test_chosen_terms_are_estimated_beside_those_that_are_named(found, truth, model):
