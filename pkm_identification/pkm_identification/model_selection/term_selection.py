@@ -3,7 +3,8 @@
 At each step of the selection the candidate that lowers the squared error of held-out parts of
 the data most is taken, as long as it lowers it by more than one standard deviation of the paired
 differences of the parts (one standard error rule [Breiman et al. 1984]) and an F test agrees,
-whose level is that of all candidates of the step together (Bonferroni).
+whose level is that of all candidates of the step together (Bonferroni). Its value must be that of
+a drive, no matter of a part of the data (`term_steadiness`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,54 @@
+"""Which values of a term real drives can have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pkm_identification.arrays import Indices
+from pkm_identification.estimators.consistent.friction_columns import linear_names
+from pkm_identification.model_selection.candidate_terms import friction_parameter
+from pkm_identification.model_selection.term_equations import Equations, Trial
+from pkm_identification.regression.problem import Problem
+from pkm_identification.result.drive_terms import Term
+
+# What yields is Coulomb friction as a whole: to this factor, as the grid of deflections is coarse
+YIELDING = 2.0
+
+
+class Plausibility:
+    """Says of trials whether their values are possible."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._friction = _friction_parameters(problem)
+
+    def __call__(self, equations: Equations, trial: Trial) -> bool:
+        """Whether a rotor is positive, and friction never drives."""
+        candidate = equations.candidates[trial.candidate]
+        if candidate.term is Term.ROTOR:
+            return bool(trial.values[0] > 0)
+        if candidate.term is Term.ASYMMETRY:
+            coulomb = friction_parameter(self._problem, candidate.joints, 'coulomb')
+            return coulomb is not None and bool(abs(trial.values[0]) <= trial.free_values[coulomb])
+        if candidate.term is Term.PRESLIDING:
+            coulomb = friction_parameter(self._problem, candidate.joints, 'coulomb')
+            if coulomb is None:
+                return False
+            level = trial.free_values[coulomb]
+            return bool(level / YIELDING < trial.values[0] < level * YIELDING)
+        if not candidate.term.is_law:
+            return True
+        index = np.concatenate([self._friction[axis] for axis in candidate.axes])
+        before, after = equations.free_values[index], trial.free_values[index]
+        return bool(trial.values[0] > 0 and (after >= np.minimum(before, 0.0)).all())
+
+
+def _friction_parameters(problem: Problem) -> list[Indices]:
+    """Free parameters of each drive that are its Coulomb and viscous friction."""
+    names = list(problem.model.parameter_names)
+    found = []
+    for joint in problem.model.actuated_joints:
+        own = [names.index(name) for name in linear_names(joint) if name in names]
+        rows = np.flatnonzero(np.abs(problem.base.matrix[:, own]).max(axis=1, initial=0.0) > 0)
+        found.append(np.flatnonzero(np.isin(problem.free, rows)))
+    return found
