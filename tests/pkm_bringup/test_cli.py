@@ -619,7 +619,7 @@ def test_reduce(folder, data, prints, fails):
     command = ['identify', data, '--robot', 'palida', '--estimator', 'gauss_markov', '--reduce']
     path = folder / 'reduced.yaml'
     text = prints(*command, '--validate', data, '--output', path)
-    assert 'held out [%]' in text and 'uncertain' in text
+    assert 'held-out eps_RA [%]' in text and 'uncertain' in text
     result = pkm_identification.load_result(path)
     assert result.diagnostics['dropped'] and result.diagnostics['left_out']
     content = json.loads(

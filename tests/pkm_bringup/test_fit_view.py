@@ -18,6 +18,7 @@ from pkm_bringup.views.identification_view import (
     lopsided_friction,
     not_determined,
     parameter_columns,
+    print_quality,
     print_verdict,
     processing_lines,
 )
@@ -25,8 +26,9 @@ from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification import identify
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import EllipsoidDiagnostics
-from pkm_identification.result.diagnostics import Diagnostics
+from pkm_identification.result.diagnostics import Diagnostics, ResidualFindings
 from pkm_identification.result.drive_terms import Term, TriedTerm
+from pkm_identification.result.verdict import Limit, verdict_of
 
 
 @pytest.fixture(scope='module')
@@ -86,6 +88,41 @@ def test_the_verdict_is_the_first_line(model, recorded, capsys):
     assert '  friction: as described' in lines
 
 
+def test_lines_name_the_recording_where_there_are_several(model, recorded, capsys):
+    """Jitter of the stamps, coarse positions of all joints, and velocities that come late."""
+    time = np.asarray(recorded.time)
+    late = 5e-4 * np.random.default_rng(0).random(len(time))
+    q = np.round(np.asarray(recorded.positions) / 1e-3) * 1e-3
+    rates = np.gradient(np.roll(np.asarray(recorded.positions), 3, axis=0), time, axis=0)
+    second = recorded.changed(time=time + late, positions=q, velocities=rates)
+    options = {'method': 'filter', 'cutoff': 12.0}
+    result = identify([recorded, second], model, 'wls', **options)
+    print_verdict(result)
+    print_quality(result)
+    shown = capsys.readouterr()
+    (clock,) = [line for line in shown.out.splitlines() if line.startswith('  clock')]
+    assert clock.startswith('  clock 2: jitter of the stamps') and 'interval 0.002 s' in clock
+    (coarse,) = [line for line in shown.err.splitlines() if 'coarse' in line]
+    assert coarse.startswith('data 2: coarse resolution of the position of ')
+    assert all(name in coarse for name in model.actuated_joints) and 'steps of 0.001;' in coarse
+    (warning,) = result.diagnostics.warnings
+    assert warning.startswith('data 2: measured velocities of ')
+    print_verdict(identify(second, model, 'wls', **options))
+    assert '  clock: jitter of the stamps' in capsys.readouterr().out
+
+
+def test_a_model_limited_by_noise_may_lack_little(model, recorded, capsys):
+    """Coloured residuals beside noise that makes most of the error are no contradiction."""
+    result = identify(recorded, model, 'wls', period=1.0)
+    findings = ResidualFindings((), tuple(model.actuated_joints[:1]))
+    result = replace(result, diagnostics=replace(result.diagnostics, residual_findings=findings))
+    assert verdict_of(result).limit is Limit.NOISE_OF_FORCES
+    print_verdict(result)
+    text = capsys.readouterr().out
+    assert 'no noise but' not in text
+    assert 'beside the noise a smaller error of the model, as coloured residuals show: ' in text
+
+
 def test_what_the_residuals_ask_for_is_said_once(model, recorded, capsys):
     q = np.asarray(recorded.positions)
     forces = np.array(recorded.efforts)
@@ -96,7 +133,7 @@ def test_what_the_residuals_ask_for_is_said_once(model, recorded, capsys):
     assert result.diagnostics.residual_findings.coloured
     print_verdict(result)
     text = capsys.readouterr().out
-    assert text.count(sentence) == 1 and 'its held-out error goes' in text
+    assert text.count(sentence) == 1 and 'the held-out error there goes from' in text
     assert 'coloured residuals' not in text  # the first line says it
     assert sentence in friction_terms(result)  # where no verdict does
 
@@ -106,6 +143,7 @@ def test_terms_that_were_taken_are_told_together(model, recorded):
     row = TriedTerm(1, Term.OFFSET, ('a',), True, 0.2, 0.1, 0.3, 0.01, 50.0, 1e-9)
     rows = (
         row,
+        replace(row, term=Term.ATAN, joints=('e',)),
         replace(row, joints=('b',), is_ambiguous=True),
         replace(row, joints=('c',), is_ambiguous=True),
         replace(row, joints=('d',), is_taken=False),
@@ -113,8 +151,8 @@ def test_terms_that_were_taken_are_told_together(model, recorded):
     terms = replace(result.diagnostics.drive_terms, tried_terms=rows, asked_for=None)
     result = replace(result, diagnostics=replace(result.diagnostics, drive_terms=terms))
     assert friction_terms(result) == (
-        'offset of a; offset of b, c (or Coulomb friction by direction: these data do not tell '
-        'them apart)'
+        'offset of a; arctangent friction of e; offset of b, c (or Coulomb friction by direction: '
+        'these data do not tell them apart)'
     )
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from typing import Any
 
 from pkm_bringup.views.console import Column, print_columns, print_note, print_table
 from pkm_identification import IdentificationResult
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import EllipsoidDiagnostics
 from pkm_identification.percent import percent
+from pkm_identification.quality.report import Defect
+from pkm_identification.quality.report import lines as sentences
 from pkm_identification.requests.apply_request import LEAST_P_VALUE
 from pkm_identification.requests.identify_request import Identified
 from pkm_identification.result.diagnostics import Delay, ParameterDiagnostics, RecordedDescription
 from pkm_identification.result.drive_terms import TriedTerm
 from pkm_identification.result.fields import plain
-from pkm_identification.result.verdict import Named, verdict_of
+from pkm_identification.result.verdict import Limit, Named, verdict_of
 
 NAMED = 12  # parameters
 CLOCK = ('jitter', 'stale', 'clock_leap', 'coarse_stamp')  # kinds of defects that are its repair
@@ -36,8 +38,8 @@ STEPS: dict[str, Column] = {
     'parameters': 'parameters',
     'proper': 'proper',
     'eps_RA [%]': lambda step: 100 * step['error']['measured'],
-    'held out [%]': lambda step: 100 * step['held_out']['measured'],
-    'to truth [%]': lambda step: 100 * step['held_out']['truth'],
+    'held-out eps_RA [%]': lambda step: 100 * step['held_out']['measured'],
+    'eps_RA to truth [%]': lambda step: 100 * step['held_out']['truth'],
     'variance': 'variance_ratio',
     'p': 'p_value',
     'dropped': lambda step: step['dropped'] or '-',
@@ -52,8 +54,8 @@ TERMS: dict[str, Column] = {
         row['term'].value + (f' for {", ".join(row["replaces"])}' if row['replaces'] else '')
     ),
     'drives': 'drives',
-    'period': lambda row: row['period'] or '-',
-    'held out [%]': lambda row: 100 * row['error_before'],
+    'period [m, rad]': lambda row: row['period'] or '-',
+    'held-out error [%]': lambda row: 100 * row['error_before'],
     'with it [%]': lambda row: 100 * row['error_after'],
     'gain [%]': lambda row: 100 * row['gain'],
     'sd [%]': lambda row: 100 * row['deviation'],
@@ -78,7 +80,7 @@ def print_identified(found: Identified, level: float) -> None:
     sentences = (*fit, certainty(found.identifiability), verdict(result))
     sys.stdout.write(''.join(f'{text}\n' for text in sentences if text))
     diagnostics = result.diagnostics
-    print_quality([each.quality for each in diagnostics.data])
+    print_quality(result)
     if any(each.recorded_description is RecordedDescription.ANOTHER for each in diagnostics.data):
         print_note('note: the data carry another description than the one used here')
     for warning in diagnostics.warnings:
@@ -112,15 +114,14 @@ def print_verdict(result: IdentificationResult) -> None:
     found = verdict_of(result)
     lines = [] if found is None else [found.line()]
     lines += [f'  {line}' for line in (*processing_lines(result), *held_out_parts(result))]
-    repairs = [
-        defect['text']
-        for each in diagnostics.data
-        for defect in (each.quality or {}).get('defects', [])
-        if defect['kind'] in CLOCK
+    lines += [
+        f'  clock{of}: {text}'
+        for of, defects in _by_recording(result)
+        for text in sentences([each for each in defects if each.kind in CLOCK])
     ]
-    lines += [f'  clock: {text}' for text in repairs]
     named = frozenset() if found is None else found.named
-    lines += [f'  {text}' for text in findings(result, named)]
+    is_noise = found is not None and found.limit is Limit.NOISE_OF_FORCES
+    lines += [f'  {text}' for text in findings(result, named, is_noise)]
     lines.append(f'  friction: {friction_terms(result, Named.TERM in named)}')
     lines += [f'  {text}' for text in contradictions(diagnostics.parameters)]
     sys.stdout.write('\n'.join(lines) + '\n\n')
@@ -144,7 +145,7 @@ def friction_terms(result: IdentificationResult, is_asked_named: bool = False) -
     taken = [each for each in result.diagnostics.drive_terms.tried_terms if each.is_taken]
     alike: dict[tuple[str, str], list[str]] = {}  # joints by term and what is said of it
     for each in taken:
-        alike.setdefault((str(each.term), _details(each)), []).extend(each.joints)
+        alike.setdefault((each.term.noun, _details(each)), []).extend(each.joints)
     text = '; '.join(f'{term} of {", ".join(own)}{said}' for (term, said), own in alike.items())
     asked = asked_for(result, is_asked_named)
     lopsided = '; '.join(lopsided_friction(result))
@@ -182,20 +183,30 @@ def contradictions(found: ParameterDiagnostics) -> list[str]:
     ]
 
 
-def print_quality(several: Sequence[Mapping[str, Any] | None]) -> None:
+def print_quality(result: IdentificationResult) -> None:
     """Say what is wrong with the data, one line a defect and recording."""
-    for number, each in enumerate(several):
-        of = f' {number + 1}' if len(several) > 1 else ''
-        for defect in (each or {}).get('defects', []):
-            if defect['kind'] in CLOCK:
-                continue  # said with the verdict
-            print_note(f'data{of}: {defect["text"]}')
+    for of, defects in _by_recording(result):
+        others = [each for each in defects if each.kind not in CLOCK]  # said with the verdict
+        for text in sentences(others):
+            print_note(f'data{of}: {text}')
+
+
+def _by_recording(result: IdentificationResult) -> list[tuple[str, list[Defect]]]:
+    """Return the number of each recording, '' of a single one, and its defects."""
+    several = result.diagnostics.data
+    return [
+        (
+            f' {number}' if len(several) > 1 else '',
+            [Defect.of(entry) for entry in (each.quality or {}).get('defects', [])],
+        )
+        for number, each in enumerate(several, start=1)
+    ]
 
 
 def print_steps(steps: list[dict[str, Any]]) -> None:
     """Print the way to the reduced model, one line an estimate."""
     columns = dict(STEPS)
-    for kind, header in (('measured', 'held out [%]'), ('truth', 'to truth [%]')):
+    for kind, header in (('measured', 'held-out eps_RA [%]'), ('truth', 'eps_RA to truth [%]')):
         if kind not in steps[0]['held_out']:
             del columns[header]
     print_columns(steps, columns)
@@ -237,12 +248,13 @@ def asked_for(result: IdentificationResult, is_named: bool = False) -> str:
     if asked is None:
         return ''
     drives = ', '.join(asked.joints)
-    change = f'{100 * asked.error_before:.3g} % -> {100 * asked.error_after:.3g} %'
+    before, after = (100 * each for each in (asked.error_before, asked.error_after))
+    change = f'from {before:.3g} to {after:.3g} % of the spread of its forces'
     if is_named:
-        return f'with the {asked.term} of {drives} its held-out error goes {change}'
+        return f'with the {asked.term.noun} of {drives} the held-out error there goes {change}'
     return (
-        f'the residuals ask for a term that the model lacks ({asked.sentence()}): held-out error '
-        f'{change}; see friction=auto'
+        f'the residuals ask for a term that the model lacks ({asked.sentence()}): with it the '
+        f'held-out error there goes {change}; see friction=auto'
     )
 
 
@@ -271,10 +283,13 @@ def _known(value: float) -> float | str:
     return value if math.isfinite(value) else UNKNOWN
 
 
-def findings(result: IdentificationResult, named: Set[Named] = frozenset()) -> list[str]:
+def findings(
+    result: IdentificationResult, named: Set[Named] = frozenset(), is_mostly_noise: bool = False
+) -> list[str]:
     """Say which residuals show that the model lacks something, one line a kind.
 
-    What the verdict has `named` is left out: the axis with the largest error always is.
+    What the verdict has `named` is left out: the axis with the largest error always is. Residuals
+    that are mostly noise may still hold a small part that is not.
     """
     found, errors = result.diagnostics.residual_findings, result.diagnostics.force_errors
     lines = []
@@ -283,9 +298,10 @@ def findings(result: IdentificationResult, named: Set[Named] = frozenset()) -> l
         axes = ', '.join(f'{joint} {100 * shares[joint]:.3g} %' for joint in found.large)
         lines.append(f'held-out residuals above a tenth of the forces: {axes}')
     if found.coloured and Named.COLOURED not in named:
-        lines.append(
-            f'coloured residuals, no noise but what the model lacks: {", ".join(found.coloured)}'
-        )
+        what = 'coloured residuals, no noise but what the model lacks'
+        if is_mostly_noise:
+            what = 'beside the noise a smaller error of the model, as coloured residuals show'
+        lines.append(f'{what}: {", ".join(found.coloured)}')
     return lines
 
 
@@ -320,10 +336,17 @@ def verdict(result: Any) -> str:
         return 'physical: bodies and friction with exactly these parameters exist'
     consistent = result.consistent
     reasons = '; '.join(consistent.violations) or 'no body can have these parameters'
-    place = f'{consistent.distance:.3g} standard deviations away (p = {consistent.p_value:.2g})'
+    place = f'{consistent.distance:.3g} standard deviations away'
     if consistent.p_value > LEAST_P_VALUE:
-        return f'not physical in itself ({reasons}), but within its uncertainty: a model is {place}'
-    return f'not physical: {reasons}; the nearest physical model contradicts the data, {place}'
+        return (
+            f'physical within its uncertainty: the nearest physical model, {place}, fits the data '
+            f'as well (chance alone puts it farther away with p = {consistent.p_value:.2g}); the '
+            f'estimate itself is not physical: {reasons}'
+        )
+    return (
+        f'not physical: {reasons}; the nearest physical model contradicts the data, {place} '
+        f'(p = {consistent.p_value:.2g})'
+    )
 
 
 def summary(found: Identified, output: str, level: float) -> dict[str, Any]:

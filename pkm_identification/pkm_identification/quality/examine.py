@@ -197,8 +197,9 @@ def report(
             done, joint = 'kept: counts as noise of step / sqrt(12)', names[int(column)]
             share = (rounding[column] / max(noise[column], rounding[column])) ** 2
             figures = {'step': float(step[column]), 'share_of_variance': float(share)}
+            what = f'steps of {step[column]:.3g}'
             coarse.append(
-                Defect('quantisation', samples, 1.0, done, signal, joint, figures=figures)
+                Defect('quantisation', samples, 1.0, done, signal, joint, (), 0, figures, what)
             )
     return Quality(samples, interval, merged([*defects, *coarse], samples), steps, levels)
 

@@ -76,7 +76,7 @@ class Defect:
         of = f' of the {self.signal} of {self.joint}' if self.joint else ''
         if self.signal != 'time' and not self.joint:
             of = f' of the {self.signal}'
-        size = ', '.join(f'{name} {value:.3g}' for name, value in self.figures.items())
+        size = ', '.join(_figure(name, value) for name, value in self.figures.items())
         share = '' if self.kind in TIMES else f' ({percent(self.share)})'
         text = f'{WORDS[self.kind]}{of}: {self.count}{share}'
         if self.where:
@@ -85,6 +85,14 @@ class Defect:
             more = f' and {self.stretches - 1} more' if self.stretches > 1 else ''
             text += f', at t = {at} s{more}'
         return text + (f' ({size})' if size else '') + f'; {self.treatment}'
+
+
+def _figure(name: str, value: float) -> str:
+    """Return a figure with its unit, which may end its name."""
+    words, _, unit = name.rpartition('_')
+    if unit not in ('s', 'Hz'):
+        words, unit = name, ''
+    return f'{words.replace("_", " ")} {value:.3g} {unit}'.rstrip()
 
 
 def lines(defects: Sequence[Defect]) -> list[str]:

@@ -24,6 +24,11 @@ class Term(str, Enum):
     __str__ = str.__str__
 
     @property
+    def noun(self) -> str:
+        """What it is called in a sentence."""
+        return NOUNS[self]
+
+    @property
     def is_law(self) -> bool:
         """Whether it stands beside Coulomb and viscous friction as a law of its own."""
         return self.value in LAWS
@@ -64,6 +69,17 @@ class TriedTerm:
         return f'{1e3 * self.period:.3g} mm' if self.linear else f'{self.period:.3g} rad'
 
 
+NOUNS = {
+    Term.OFFSET: 'offset',
+    Term.ASYMMETRY: 'asymmetry',
+    Term.SPRING: 'spring',
+    Term.ROTOR: 'rotor inertia',
+    Term.RIPPLE: 'ripple',
+    Term.PRESLIDING: 'presliding',
+    Term.STRIBECK: 'Stribeck friction',
+    Term.ATAN: 'arctangent friction',
+    Term.POWER: 'power-law friction',
+}
 WORDS = {
     Term.OFFSET: 'a constant force: offset',
     Term.ASYMMETRY: 'Coulomb friction that differs by direction: asymmetry',

@@ -142,12 +142,23 @@ def _diagnostics(
         violations=judgement.consistent.violations,
         warnings=(
             *prepared.outside,
-            *(text for each in signals for text in each.warnings),
+            *_warnings(signals),
             *prepared.request.warnings,
             *found.warnings,
         ),
         own=found.diagnostics,
     )
+
+
+def _warnings(several: Sequence[Signals]) -> list[str]:
+    """Say what a user should know of the signals, and of which recording of several."""
+    if len(several) == 1:
+        return list(several[0].warnings)
+    return [
+        f'data {number}: {text}'
+        for number, each in enumerate(several, start=1)
+        for text in each.warnings
+    ]
 
 
 def _of_recording(

@@ -19,7 +19,7 @@ GOOD, USABLE = (
     0.03,
     0.1,
 )  # relative RMS error: feedforward leaves that share of the force to feedback
-LARGE_RATIO = 4.0  # of the residuals' variance to that of the noise: twice as large
+LARGE_RATIO = 2.0  # of the residuals' variance to that of the noise: more of it is not noise
 MUCH_BIAS = 0.3  # of the error, that noise of the motion makes of it
 MANY_BAD = 0.5  # share of the samples: fewer that are left out hardly limit a model
 DOUBT = 4.0  # standard deviations

@@ -61,15 +61,19 @@ def usable_velocities(
     positions = even.read(slice(0, even.count))[1][:, :axes]
     names = even.recording.joint_names
     wide = grid.motion.cutoff
-    crossover, said = np.full(axes, np.inf), []
+    crossover = np.full(axes, np.inf)
+    unused: dict[str, list[str]] = {}  # joints by the reason
     spans = np.ptp(positions, axis=0)
     for axis in np.flatnonzero(spans > HELD * spans.max()):
         found = _compared(positions[:, axis], values[:, axis], even.interval, wide)
         if found.contradiction:
-            what = f"measured velocities of '{names[axis]}' are not used"
-            said.append(f'{what}: {found.contradiction}')
+            unused.setdefault(found.contradiction, []).append(f"'{names[axis]}'")
         elif only or found.crossover < wide:
             crossover[axis] = np.clip(found.crossover, LOWEST * grid.cutoff, wide)
+    said = [
+        f'measured velocities of {", ".join(joints)} are not used: {reason}'
+        for reason, joints in unused.items()
+    ]
     if only and said:
         raise EstimationError('; '.join(said))
     if not np.isfinite(crossover).any():
@@ -94,7 +98,7 @@ class _Comparison:
         if abs(self.gain - 1) > GAIN + SURE * self.gain_deviation:
             return f'they are {self.gain:.3g} times those of the positions: unit, gear or sign?'
         if abs(self.phase) > SHIFT + SURE * self.phase_deviation:
-            return f'they are {1e3 * self.delay:.2g} ms late: a filter of the drive'
+            return f'they are {1e3 * self.delay:.1g} ms late: a filter of the drive'
         return ''
 
 
