@@ -491,7 +491,7 @@ def test_identify_chooses_friction(folder, data, prints, fails):
     path = folder / 'auto.yaml'
     command = ['identify', data, '--robot', 'palida', '--friction', 'auto']
     text = prints(*command, '--output', path)
-    assert re.search(r'term +drives +period +held out \[%\]', text)
+    assert re.search(r'term +drives +period \[m, rad\] +held-out error \[%\]', text)
     result = pkm_identification.load_result(path, model_of('palida'))
     assert result.provenance.options['friction'] == 'auto'
     rows = [line for line in text.splitlines() if re.match(r' *\d+ +\w+ +leg', line)]

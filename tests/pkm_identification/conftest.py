@@ -82,6 +82,7 @@ class SliderModel:
     force_constants = np.array([20.0, 25.0])
     force_limit = np.array([300.0, 300.0])
     lower, upper = np.zeros(2), np.ones(2)
+    home_actuators = home_joints = np.array([0.3, 0.4])
     description = SimpleNamespace(
         name='sliders',
         digest='d' * 64,
