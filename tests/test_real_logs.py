@@ -331,7 +331,8 @@ def test_a_parallel_robot_and_the_command_that_stood(convert, tmp_path, name):
             rows = np.column_stack([seconds, np.round(1e9 * (stamps - seconds)), logs[stem]])
             written(folder / f'{stem}.txt', rows, header='time_sec ...', comments='')
     folder, robot = converted(convert, name, tmp_path / 'raw', tmp_path / 'shelf')
-    part = np.load(folder / 'test_2.npz')  # of the last experiment, in newtons
+    last = list(module.RECORDINGS)[-1]
+    part = np.load(folder / f'{last}.npz')  # in newtons
     # before the first command there is no row; then each has that of the row before
     np.testing.assert_allclose(part['positions'], logs['joint_position'][1:])
     np.testing.assert_allclose(part['efforts'], logs['control_action'][:-1])

@@ -21,13 +21,12 @@ GAINS = np.array([28.4628, 28.4628, 28.4628, 246.6779])
 RECORDINGS = {
     'train_1': ('03_03_2021-16_09_42', True),
     'train_2': ('16_03_2021-16_01_24', True),
-    'test_1': ('22_03_2021-15_56_07', True),
-    'test_2': ('18_12_2020-12_36_29', False),
+    'test': ('18_12_2020-12_36_29', False),
 }
 
 
 def convert(source: Path) -> Converted:
-    """Read three experiments of a controller of voltages and one of a controller of forces."""
+    """Read two experiments of a controller of voltages and one of a controller of forces."""
     recordings = {
         stem: recording(source / f'exp_data/exp_{name}', GAINS if volts else 1.0)
         for stem, (name, volts) in RECORDINGS.items()
@@ -44,7 +43,7 @@ LOG = RealLog(
     conventions=CONVENTIONS.format(
         'They are in newtons, or in volts at the drives, times the gains of the source. '
     ),
-    split='two motions train; one of the same path six days later, and another motion under '
-    'another controller three months earlier, test',
+    split='two motions train, a third to a half of which is rest; another motion, under another '
+    'controller three months earlier, tests',
     convert=convert,
 )
