@@ -81,8 +81,11 @@ class Feedforward:
             joints, forces = model.states_and_sliding_forces(motion, self.parameters)
             now = [array[:, actuated] for array in joints[:2]]
             if before is not None:
-                known = model.joint_states(before)[:2]
-                q, qd = (np.stack([a[0, actuated], b[0]]) for a, b in zip(known, now, strict=True))
+                positions, velocities = before.joint_positions, before.joint_velocities
+                if positions is None or velocities is None:
+                    positions, velocities, _ = model.joint_states(before)
+                q = np.stack([positions[0, actuated], now[0][0]])
+                qd = np.stack([velocities[0, actuated], now[1][0]])
                 start = None if before.drive_states is None else before.drive_states[0]
                 motion.drive_states = self.states.along((0.0, interval), q, qd, start)[1:]
             if (states := motion.drive_states) is not None:

@@ -77,19 +77,18 @@ class DriveForces:
         """Forces (N, n_a) [N, N m] at positions (N, n_a) [m, rad] for values (n_d,), or nominal."""
         q = np.asarray(positions, dtype=float)
         factors = self._factors(q) * (self.values if values is None else np.asarray(values))
-        return np.asarray(factors @ (self.actuators[:, None] == np.arange(self.n_a)))
+        return np.asarray(factors @ self._of_axes)
 
     def warm_forces(self, heat: Floats, values: ArrayLike | None = None) -> Floats:
         """Forces (N, n_a) that the temperature adds, with z_i v (N, n_w), for values (n_d,)."""
-        warm = np.flatnonzero(self.kinds == WARM)
-        factors = heat * (self.values if values is None else np.asarray(values))[warm]
-        return np.asarray(factors @ (self.actuators[warm, None] == np.arange(self.n_a)))
+        factors = heat * (self.values if values is None else np.asarray(values))[self.warm]
+        return np.asarray(factors @ self._of_axes[self.warm])
 
     def columns(self, positions: ArrayLike, heat: Floats | None = None) -> Floats:
         """Force per parameter (N, n_a, n_d) at positions (N, n_a), with z_i v (N, n_w)."""
         factors = self._factors(np.asarray(positions, dtype=float))
         if heat is not None:
-            factors[:, self.kinds == WARM] = heat
+            factors[:, self.warm] = heat
         out = np.zeros((len(factors), self.n_a, len(self.names)))
         out[:, self.actuators, np.arange(len(self.names))] = factors
         return out
@@ -107,6 +106,21 @@ class DriveForces:
         return out
 
     @cached_property
+    def warm(self) -> Integers:
+        """Indices (n_w,) of the terms of the temperature."""
+        return np.flatnonzero(self.kinds == WARM)
+
+    @cached_property
+    def _of_axes(self) -> Floats:
+        """Which actuator each term acts on (n_d, n_a)."""
+        return (self.actuators[:, None] == np.arange(self.n_a)).astype(float)
+
+    @cached_property
+    def _constant(self) -> Floats:
+        """Multipliers (n_d,) where they do not depend on the position."""
+        return np.where(self.kinds == WARM, 0.0, 1.0)
+
+    @cached_property
     def _groups(self) -> tuple[Integers, Integers, Integers]:
         """Indices of springs, cosines and sines."""
         springs, cosines, sines = (
@@ -117,7 +131,9 @@ class DriveForces:
     def _factors(self, positions: Floats) -> Floats:
         """Multipliers (N, n_d) of the parameters."""
         q = positions[:, self.actuators]
-        out = np.where(self.kinds == WARM, 0.0, np.ones(q.shape))
+        out = np.tile(self._constant, (len(q), 1))
+        if len(self.warm) == len(self.kinds):
+            return out
         springs, cosines, sines = self._groups
         out[:, springs] = q[:, springs] - self.numbers[springs]
         out[:, cosines] = np.cos(q[:, cosines] * self.numbers[cosines])

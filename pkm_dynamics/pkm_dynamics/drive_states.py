@@ -15,8 +15,9 @@ passes T z' = P - z of its power P [W] show; within a step P counts as constant.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -26,9 +27,10 @@ from pkm_description import Description
 from pkm_description.description import DriveTerms
 from pkm_description.errors import DescriptionError
 from pkm_description.exporters.exported import symmetric
-from pkm_dynamics.array_types import Floats
+from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.drive_forces import DriveForces
 from pkm_dynamics.friction_laws import smoothed_sign
+from pkm_dynamics.kernels.bristles import drive_steps
 
 # Parameters of Coulomb friction, and the range that s has in the force of each
 SIDES = {'coulomb': (-1.0, 1.0), 'coulomb_positive': (0.0, 1.0), 'coulomb_negative': (-1.0, 0.0)}
@@ -210,20 +212,36 @@ class DriveStates:
         """Products (N, n_w) of z [W] and the velocities (N, n_a) of their drives."""
         return np.asarray(states[:, len(self.deflections) :] * velocities[:, self.warm_axes])
 
-    @property
+    @cached_property
     def warm_axes(self) -> list[int]:
         """Drive of each low pass."""
         return [each.axis for each in self.warm]
+
+    @cached_property
+    def _coulomb(self) -> tuple[list[int], list[int], Floats, Floats, Floats]:
+        """Columns, axes (k,), ranges of s and axes as a matrix (k, n_a) of `parameters`."""
+        lower, upper = np.array(self.ranges).reshape(-1, 2).T
+        of_axes = np.array(self.axes, dtype=int)[:, None] == np.arange(len(self.deflections))
+        return list(self.parameters), list(self.axes), lower, upper, of_axes.astype(float)
+
+    @cached_property
+    def _depths(self) -> Floats:
+        return np.array(self.deflections)
+
+    @cached_property
+    def _passes(self) -> tuple[Integers, Floats, Floats, Floats]:
+        """Drives, times, Coulomb and viscous friction (n_w,) of the low passes."""
+        numbers = np.array([each[1:4] for each in self.warm]).reshape(-1, 3).T
+        time, coulomb, viscous = np.ascontiguousarray(numbers)
+        return np.array(self.warm_axes, dtype=np.int64), time, coulomb, viscous
 
     def further_forces(self, values: Floats, states: Floats, velocities: Floats) -> Floats:
         """Coulomb friction (N, n_a) beyond that of the signs of velocities, for values (n_p,)."""
         v = np.asarray(velocities)
         sign = smoothed_sign(v, self.transition_velocity)
-        found = np.zeros(v.shape)
-        for parameter, axis, sides in zip(self.parameters, self.axes, self.ranges, strict=True):
-            change = np.clip(states[:, axis], *sides) - np.clip(sign[:, axis], *sides)
-            found[:, axis] += values[parameter] * change
-        return found
+        columns, *_, of_axes = self._coulomb
+        change = self._within_sides(states) - self._within_sides(sign)
+        return np.asarray((change * values[columns]) @ of_axes)
 
     def shares(self, states: Floats, velocities: Floats) -> Floats:
         """Share (N, n_a) of Coulomb friction at states and velocities, from -1 to 1 by its sign."""
@@ -233,36 +251,24 @@ class DriveStates:
 
     def write(self, regressor: Floats, states: Floats) -> None:
         """Put the states (N, n_a) in place of the signs in a regressor (N, n_a, n_p)."""
-        for parameter, axis, share in self._columns(states):
-            regressor[:, axis, parameter] = share
+        columns, axes, *_ = self._coulomb
+        regressor[:, axes, columns] = self._within_sides(states)
 
     def write_powers(self, powers: Floats, states: Floats, velocities: Floats) -> None:
         """Put the powers of friction with these states in powers (N, n_p) by parameter [W]."""
-        for parameter, axis, share in self._columns(states):
-            powers[:, parameter] = share * velocities[:, axis]
+        columns, axes, *_ = self._coulomb
+        powers[:, columns] = self._within_sides(states) * velocities[:, axes]
 
-    def _columns(self, states: Floats) -> Iterator[tuple[int, int, Floats]]:
-        """Each parameter of Coulomb friction with a past, its axis and its force (N,)."""
-        for parameter, axis, sides in zip(self.parameters, self.axes, self.ranges, strict=True):
-            yield parameter, axis, np.clip(states[:, axis], *sides)
+    def _within_sides(self, signs: Floats) -> Floats:
+        """Force (N, k) of each parameter of Coulomb friction with a past, of signs (N, n_a ..)."""
+        _, axes, lower, upper, _ = self._coulomb
+        return np.minimum(np.maximum(signs[:, axes], lower), upper)
 
     def _steps(self, t: Floats, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
         """Factors and summands (N - 1, n_a + n_w) that take the states from sample to sample."""
-        before, after, whole = qd[:-1], qd[1:], np.diff(q, axis=0)
-        turning = before * after < 0.0
-        # with a constant acceleration it turns after this share of the step
-        share = np.where(turning, before / np.where(turning, before - after, 1.0), 0.0)
-        step = np.diff(t)[:, None]
-        ahead = np.where(turning, 0.5 * before * share * step, 0.0)
-        back = np.where(turning, 0.5 * after * (1.0 - share) * step, whole)
-        depth = np.array(self.deflections)
-        first, second = np.exp(-np.abs(ahead) / depth), np.exp(-np.abs(back) / depth)
-        gained = np.sign(ahead) * (1.0 - first) * second + np.sign(back) * (1.0 - second)
-        powers = [each.power(qd) for each in self.warm]
-        lasting = np.exp(-step / np.array([each.time for each in self.warm]))
-        heated = np.array([0.5 * (p[:-1] + p[1:]) for p in powers]).reshape(-1, len(step)).T
-        kept = np.concatenate([first * second, lasting], axis=1)
-        return kept, np.concatenate([gained, (1.0 - lasting) * heated], axis=1)
+        motion = (np.ascontiguousarray(each) for each in (t, q, qd))
+        kept, gained = drive_steps(*motion, self._depths, *self._passes)
+        return kept, gained
 
 
 def recurrence(factors: Floats, summands: Floats, start: Floats) -> Floats:

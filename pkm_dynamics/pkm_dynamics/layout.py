@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pkm_dynamics.array_types import Floats, Integers
+from pkm_dynamics.array_types import Booleans, Floats, Integers
 
 LANES = 8  # samples that a generated function takes at once
 LARGEST_STEP = 0.3  # of Newton: angles [rad], lengths in units of the mechanism's size
 STEP_TOLERANCE = 1e-11
+COULOMB, VISCOUS, COULOMB_POSITIVE, COULOMB_NEGATIVE = 0, 1, 2, 3  # kinds of friction parameters
+# Iteration of loads that depend on the friction that they make:
+LOAD_TOLERANCE = 1e-12  # of the largest load of a sample: where it ends
+LOAD_ROUNDED = 1e-8  # a change this small that falls no further is rounding
+LOAD_ENDLESS = 1e12  # [N] no joint carries this
+LOAD_ITERATIONS = 200  # a factor of 0.87 each reaches the tolerance; slower is as good as locked
 LEAST_DETERMINANT = 1e-11  # by that at home; what is smaller is rounding errors: singular
 
 
@@ -54,3 +60,42 @@ class Code(NamedTuple):
     forces: int = 0
     columns: int = 0
     inertial: int = 0
+
+
+class LoadLayout(NamedTuple):
+    """What the loop over loads of joints needs to know of a mechanism.
+
+    Friction terms (n_t) are those without loads, then those of the n_l load factors.
+    """
+
+    parent: Integers  # (n_b,)
+    joint_kind: Integers
+    coordinate: Integers
+    scalar_index: Integers
+    origin_position: Floats  # (n_b, 3)
+    origin_rotation: Floats  # (n_b, 3, 3)
+    axis: Floats  # (n_b, 3)
+    body: Integers  # (n_v,) whose joint a coordinate belongs to
+    row_parent: Integers  # (n_r,)
+    row_child: Integers
+    row_constraint: Integers
+    row_is_point: Booleans
+    row_parent_direction: Floats  # (n_r, 3)
+    row_held: Floats  # (n_r, 3) point or direction that the child holds
+    row_sign: Floats  # (n_r, n_v)
+    rows: Integers  # (n_d,) chosen closing rows
+    passive: Integers  # (n_d,) coordinates without a drive
+    actuated: Integers  # (n_a,)
+    inertial_body: Integers  # (k,) of the first 10 k parameters
+    gravity: Floats  # (3,)
+    transition_velocity: float
+    own_terms: int  # n_t - n_l
+    term_kind: Integers  # (n_t,)
+    term_parameter: Integers
+    term_coordinate: Integers  # -1: none
+    term_row: Integers  # -1: none
+    term_axis: Floats  # (n_t, 3)
+    term_has_axis: Booleans
+    term_slides: Booleans
+    term_shaft: Floats  # (n_t, n_v)
+    term_shaft_size: Floats

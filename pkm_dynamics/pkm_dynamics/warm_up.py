@@ -38,12 +38,23 @@ def compile_motions(robot: str) -> None:
     model.platform_jacobian_at(*configuration)
 
 
+def compile_friction(robot: str) -> None:
+    """Call the kernels of friction that grows with loads, or has a past."""
+    model = ClosedChainModel(load(robot))
+    model = model.with_drive_terms('*:presliding(1e-3)').with_load_friction('*')
+    zero = np.zeros((2, model.n_a))
+    motion = model.motion_from_actuators(model.home_actuators + zero, zero, zero)
+    motion = model.with_drive_states(motion, [0.0, 1.0])
+    model.load_forces(motion, model.joint_states(motion), np.ones(len(model.load_friction)))
+
+
 def warm_up(robot: str = ROBOT) -> float:
-    """Call every kernel once, in two processes of about equal work; returns the time taken [s]."""
+    """Call every kernel once, in two processes; returns the time taken [s]."""
     start = time.perf_counter()
     spawn = multiprocessing.get_context('spawn')  # a fork would share LLVM's state
     with ProcessPoolExecutor(2, spawn) as pool:
-        for part in [pool.submit(work, robot) for work in (compile_positions, compile_motions)]:
+        works = (compile_positions, compile_motions, compile_friction)
+        for part in [pool.submit(work, robot) for work in works]:
             part.result()
     return time.perf_counter() - start
 

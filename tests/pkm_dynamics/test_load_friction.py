@@ -6,17 +6,19 @@ import pickle
 
 import numpy as np
 import pytest
-from every_model import model_of
+from every_model import NAMES, model_of
 from slider_crank import PINS, forces_by_hand, slider_crank
 from urdf_builder import control, inertial, joint, robot
 from waves import wave
 
 from pkm_description import DescriptionError, KinematicsError, loads
+from pkm_description.friction import joint_frictions
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.analysis.contributions import contributions
 from pkm_dynamics.equations.energy import actuator_work, energy_balance
 from pkm_dynamics.equations.integration import integrate_motion
 from pkm_dynamics.equations.wrench import PlatformWrench, wrench_forces
+from pkm_dynamics.random_motion import random_motion
 
 LIMIT = (-1, 1, 10, 100)
 FACTORS = (0.02, 0.01, 0.015)  # [m] of the slider-crank's pins: a fifth of the crank's length
@@ -156,6 +158,21 @@ def test_rows_of_energy_and_contributions_hold_it(tripod):
     np.testing.assert_allclose(rows.sum(), work.sum(), rtol=1e-4)
     parts = contributions(tripod, motion[:20])
     np.testing.assert_allclose(parts.total, forces[:20], atol=1e-8 * np.abs(forces).max())
+
+
+# of the other one rigid bodies do not determine all loads
+@pytest.mark.parametrize('name', sorted({*NAMES} - {'four_bar_universal'}))
+def test_compiled_loops_find_what_the_columns_say(name):
+    """Joints of every kind, closings, motors; the columns are batches of NumPy."""
+    plain = model_of(name)
+    model = plain.with_load_friction(dict.fromkeys(joint_frictions(plain.description), 0.004))
+    motion = model.with_joint_states(random_motion(model, 5, seed=3))
+    factors = np.random.default_rng(0).uniform(0.5, 1.0, len(model.load_friction))
+    columns = model.load_friction.columns(model.body_motion(motion), model.load_parameters)
+    expected = columns @ factors
+    found = model.load_forces(motion, model.joint_states(motion), factors)
+    # loads of 1e-12 of the largest, of loops some of which are nearly singular
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
 def test_loads_that_rigid_bodies_do_not_determine_are_refused():

@@ -12,7 +12,6 @@ from pkm_description.errors import TrajectoryError
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.load_friction import LoadFriction
 from pkm_dynamics.kernels import forces as force_kernels
-from pkm_dynamics.kinematics.body_motion import build_body_motion
 from pkm_dynamics.kinematics.kinematic_model import KinematicModel
 from pkm_dynamics.layout import Code
 from pkm_dynamics.motion import JointStates, PlatformMotion, samples
@@ -91,8 +90,7 @@ class DynamicModel(KinematicModel):
 
     def load_forces(self, motion: PlatformMotion, states: JointStates, factors: Floats) -> Floats:
         """Forces (N, n_a) of load friction with factors (n_l,), at loads of `load_parameters`."""
-        bodies = build_body_motion(self.tree_layout, self.mechanism.actuated, motion, states)
-        return self.load_friction.columns(bodies, self.load_parameters) @ factors
+        return self.load_friction.forces(motion, states, self.load_parameters, factors)
 
     def with_drive_states(
         self,

@@ -20,7 +20,6 @@ from scipy.interpolate import CubicSpline
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.drive_forces import WARM
 from pkm_dynamics.equations.body_regressors import (
     local,
     momentum_regressor,
@@ -104,7 +103,7 @@ def body_dissipation(
     if past is not None:
         rates, states = motion.actuator_rates, model.drive_states
         states.write_powers(out, past, rates)
-        warm = model.drive_columns.start + np.flatnonzero(model.drive_forces.kinds == WARM)
+        warm = model.drive_columns.start + model.drive_forces.warm
         out[:, warm] = states.heat(past, rates) * rates[:, states.warm_axes]
     return out
 

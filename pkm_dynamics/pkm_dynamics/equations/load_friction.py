@@ -24,19 +24,24 @@ from collections.abc import Callable
 import numpy as np
 
 from pkm_description.errors import DescriptionError, KinematicsError, listed
-from pkm_description.kinematic_tree import PRISMATIC
+from pkm_description.kinematic_tree import POINT_ROW, PRISMATIC
 from pkm_description.tree_geometry import TreeGeometry, cross
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.equations.body_regressors import body_wrenches, inertia_matrices
-from pkm_dynamics.kinematics.body_motion import BodyMotion
+from pkm_dynamics.kernels.loads import load_forces, make_load_work
+from pkm_dynamics.kinematics.body_motion import BodyMotion, build_body_motion
 from pkm_dynamics.kinematics.kinematic_model import KinematicModel
+from pkm_dynamics.layout import (
+    LOAD_ENDLESS,
+    LOAD_ITERATIONS,
+    LOAD_ROUNDED,
+    LOAD_TOLERANCE,
+    LoadLayout,
+)
+from pkm_dynamics.motion import JointStates, PlatformMotion
 from pkm_dynamics.parameters.parameter_terms import FrictionTerm, ParameterTerms, constraint_axis
 
 UNDETERMINED = 1e-6  # reaction [N] of a unit internal stress: rounding lies far below
-TOLERANCE = 1e-12  # of the largest load of a sample: where the iteration ends
-ROUNDED = 1e-8  # a change this small that falls no further is rounding
-ENDLESS = 1e12  # [N] no joint carries this
-ITERATIONS = 200  # a factor of 0.87 each reaches the tolerance; slower is as good as locked
 
 
 class LoadFriction:
@@ -63,10 +68,27 @@ class LoadFriction:
                 self._bodies_of[index] = layout.moved[:, term.coordinate]
                 self._rows_of[index] = -layout.row_sign[:, term.coordinate]
         self._refuse_undetermined()
+        self._layout = self._compiled_layout()
 
     def __len__(self) -> int:
         """Return the number of load factors."""
         return len(self.terms.friction)
+
+    def forces(
+        self, motion: PlatformMotion, states: JointStates, parameters: Floats, factors: Floats
+    ) -> Floats:
+        """Actuator forces (N, n_a) with factors (n_l,), by compiled loops; see `loads`."""
+        positions, velocities, accelerations = map(np.ascontiguousarray, states)
+        pose = np.ascontiguousarray(motion.position), np.ascontiguousarray(motion.rotation)
+        twist, twist_dot = map(np.ascontiguousarray, (motion.twist, motion.acceleration))
+        moving = (positions, *pose, velocities, twist, accelerations, twist_dot)
+        work, layout = make_load_work(self._layout), self._layout
+        forces = load_forces(layout, work, moving, parameters, factors)
+        if not np.isfinite(forces.sum()):  # the columns say what is wrong
+            tree, actuated = self.model.tree_layout, self.model.mechanism.actuated
+            bodies = build_body_motion(tree, actuated, motion, states)
+            forces = self.columns(bodies, parameters) @ factors
+        return np.asarray(forces)
 
     def columns(self, motion: BodyMotion, parameters: Floats) -> Floats:
         """Actuator forces (N, n_a, n_l) per load factor; see `loads`."""
@@ -102,14 +124,14 @@ class LoadFriction:
         Raises KinematicsError where there are none: friction locks a joint.
         """
         loads, off = start, np.full(len(start), np.inf)
-        for _ in range(ITERATIONS):
+        for _ in range(LOAD_ITERATIONS):
             before, loads = loads, function(loads)
             further, off = off, np.abs(loads - before).max(axis=1, initial=0.0)
             size = np.abs(loads).max(axis=1, initial=0.0)
-            if not np.all(size < ENDLESS):
+            if not np.all(size < LOAD_ENDLESS):
                 break
-            rounding = (off >= further) & (off <= ROUNDED * size)
-            if np.all(rounding | (off <= TOLERANCE * size)):
+            rounding = (off >= further) & (off <= LOAD_ROUNDED * size)
+            if np.all(rounding | (off <= LOAD_TOLERANCE * size)):
                 return loads
         sample = int(np.argmax(off))
         raise KinematicsError(
@@ -204,6 +226,50 @@ class LoadFriction:
             axes[:, index] = geometry.screws[:, term.coordinate, part]
         along = np.einsum('nlk,nlkx->nlx', axes, forces)
         return np.asarray(forces - axes[..., None] * along[:, :, None])
+
+    def _compiled_layout(self) -> LoadLayout:
+        """Arrays of the tree and the friction terms, as the compiled loops take them."""
+        model, layout = self.model, self.model.tree_layout
+        tree, terms = layout.tree, (*self._own.friction, *self.terms.friction)
+        is_point = tree.row_kind == POINT_ROW
+        held = np.where(is_point[:, None], tree.row_child_point, tree.row_child_direction)
+        shafts = np.array([term.shaft for term in terms]).reshape(-1, tree.n_v)
+        axes = np.array([term.axis for term in terms]).reshape(-1, 3)
+        numbers = np.array([term[:4] for term in terms], dtype=np.int64).reshape(-1, 4).T
+        kind, column, coordinate, row = map(np.ascontiguousarray, numbers)
+        return LoadLayout(
+            parent=tree.parent,
+            joint_kind=tree.joint_kind,
+            coordinate=tree.coordinate,
+            scalar_index=tree.scalar_index,
+            origin_position=tree.origin_position,
+            origin_rotation=tree.origin_rotation,
+            axis=tree.axis,
+            body=layout.body,
+            row_parent=tree.row_parent,
+            row_child=tree.row_child,
+            row_constraint=tree.row_constraint,
+            row_is_point=np.asarray(is_point),
+            row_parent_direction=tree.row_parent_direction,
+            row_held=held,
+            row_sign=layout.row_sign,
+            rows=self._rows,
+            passive=self._passive,
+            actuated=model.mechanism.actuated,
+            inertial_body=self._own.bodies,
+            gravity=np.array(model.description.gravity, dtype=float),
+            transition_velocity=self._own.transition_velocity,
+            own_terms=len(self._own.friction),
+            term_kind=kind,
+            term_parameter=column,
+            term_coordinate=coordinate,
+            term_row=row,
+            term_axis=axes,
+            term_has_axis=np.asarray(axes.any(axis=1)),
+            term_slides=np.array([term.slides for term in terms], dtype=bool),
+            term_shaft=shafts,
+            term_shaft_size=np.maximum(np.abs(shafts).max(axis=1, initial=0.0), 1e-300),
+        )
 
     def _refuse_undetermined(self) -> None:
         """Refuse joints whose load an internal stress of redundant closings changes at home."""

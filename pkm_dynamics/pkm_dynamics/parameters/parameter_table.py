@@ -13,8 +13,8 @@ from pkm_description import DescriptionError, Friction, Motor, TrajectoryError
 from pkm_description.assembly import Assembly
 from pkm_description.friction import check_constraint_friction
 from pkm_dynamics.array_types import Booleans, Floats
+from pkm_dynamics.layout import COULOMB, COULOMB_NEGATIVE, COULOMB_POSITIVE, VISCOUS
 
-COULOMB, VISCOUS, COULOMB_POSITIVE, COULOMB_NEGATIVE = 0, 1, 2, 3
 FRICTION_KINDS = {
     'coulomb': COULOMB,
     'viscous': VISCOUS,
