@@ -15,6 +15,7 @@ WORDS = {
     'rate': 'rate of the stamps',
     'velocity_scale': 'measured velocities',
     'constant': 'constant values',
+    'beyond_stroke': 'positions',
     'jitter': 'jitter of the stamps',
     'stale': 'repeated samples',
     'clock_leap': 'leaps of the clock',
@@ -32,7 +33,7 @@ WORDS = {
 }
 KINDS = tuple(WORDS)
 # What makes all else doubtful that is found in the data: a signal is not what it is called
-DOUBTFUL = ('rate', 'velocity_scale', 'constant')
+DOUBTFUL = ('rate', 'velocity_scale', 'constant', 'beyond_stroke')
 GONE = ('stale', 'duplicate_stamp', 'gap')  # samples that the recording does not have
 TIMES = ('pause',)  # of which no samples are counted
 LEFT_OUT = 'left out: weight zero'
@@ -119,7 +120,8 @@ def doubts(defects: Sequence[Defect]) -> list[str]:
 def _whole(group: Sequence[Defect]) -> str:
     """Say what is wrong with the signals of some joints as a whole, alike."""
     first, joints = group[0], dict.fromkeys(each.joint for each in group if each.joint)
-    of = f' of the {first.signal}' if first.signal in ('position', 'effort') else ''
+    is_named = first.signal in ('position', 'effort') and first.kind != 'beyond_stroke'
+    of = f' of the {first.signal}' if is_named else ''
     of += f' of {", ".join(joints)}' if joints else ''
     return f'{WORDS[first.kind]}{of}: {first.what}'
 

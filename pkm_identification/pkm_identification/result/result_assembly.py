@@ -14,6 +14,7 @@ from pkm_dynamics.friction_laws import is_friction_law_parameter
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.judgement import Judgement
 from pkm_identification.datasets import Recording
+from pkm_identification.quality.position_range import stroke_defects
 from pkm_identification.regression.preparation import ParameterOptions, Prepared
 from pkm_identification.regression.solution import Solution
 from pkm_identification.result import provenance
@@ -76,9 +77,7 @@ def assemble(
         load_friction=load_factors(description),
         load_parameters=model.load_parameters if len(model.load_friction) else None,
         unidentifiable_directions=solution.unidentifiable_directions,
-        diagnostics=_diagnostics(
-            description.digest, prepared, solution, judgement, left_out, terms
-        ),
+        diagnostics=_diagnostics(model, prepared, solution, judgement, left_out, terms),
         provenance=provenance.Provenance(
             data=tuple(
                 {key: each.provenance[key] for key in each.provenance if key != 'metadata'}
@@ -110,7 +109,7 @@ def given_options(
 
 
 def _diagnostics(
-    digest: str,
+    model: ClosedChainModel,
     prepared: Prepared,
     solution: Solution,
     judgement: Judgement,
@@ -136,7 +135,7 @@ def _diagnostics(
             left_out=tuple(names[i] for i in left_out),
             contradicted=judgement.contradicted,
         ),
-        data=tuple(_of_recording(digest, *each) for each in data),
+        data=tuple(_of_recording(model, *each) for each in data),
         drive_terms=terms,
         is_physical=judgement.consistent.is_physical,
         violations=judgement.consistent.violations,
@@ -162,16 +161,24 @@ def _warnings(several: Sequence[Signals]) -> list[str]:
 
 
 def _of_recording(
-    digest: str, recording: Recording, data: Recording, signals: Signals, delay: Delay | None
+    model: ClosedChainModel,
+    recording: Recording,
+    data: Recording,
+    signals: Signals,
+    delay: Delay | None,
 ) -> DataDiagnostics:
     def deviations(noise: Noise | None) -> Array | None:
         return None if noise is None else np.sqrt(np.diag(noise.covariance))
 
+    quality, lower, upper = signals.quality, np.asarray(model.lower), np.asarray(model.upper)
+    if quality is not None:
+        for defect in stroke_defects(data.source, data.joint_names, lower, upper):
+            quality = quality.with_defect(defect)
     force_noise = signals.force_noise
     return DataDiagnostics(
-        recorded_description=provenance.recorded_description(recording, digest),
+        recorded_description=provenance.recorded_description(recording, model.description.digest),
         signals=signals.diagnostics.to_dict(),
-        quality=None if signals.quality is None else signals.quality.to_dict(),
+        quality=None if quality is None else quality.to_dict(),
         force_constant_deviation=data.effort_scale_deviation,
         delay=delay,
         force_noise=deviations(force_noise),

@@ -144,3 +144,14 @@ def test_constant_efforts_of_a_joint_at_rest_are_no_defect(recording):
     velocities[:, 1] = 0.0
     still = data.changed(positions=positions, efforts=efforts, velocities=velocities)
     assert doubtful(still)[0] == []
+
+
+def test_positions_far_beyond_the_strokes_are_doubted(recording, slider_model):
+    """Strokes of 1 m, motions of 0.2 m: in another unit, and with another zero."""
+    data = recording(velocity_noise=1e-3)
+    positions, velocities = np.array(data.positions), np.array(data.velocities)
+    for factor, zero, wrong in ((DEGREES, 0.0, True), (1.0, 5.0, False)):
+        moved = {'positions': factor * positions + zero, 'velocities': factor * velocities}
+        found = verdict_of(identify(data.changed(**moved), slider_model))
+        assert (found.grade is Grade.DOUBTFUL) == wrong
+        assert ('more than twice the stroke: degrees' in found.line()) == wrong
