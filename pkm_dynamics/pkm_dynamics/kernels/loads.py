@@ -317,8 +317,7 @@ def rub(m, w, parameters):
 @compiled
 def find_loads(m, w, friction, loads):
     """Loads (n_l,) of the joints under load friction of forces (n_l,)."""
-    n_d, own = len(m.rows), m.own_terms
-    force, axis = np.empty(3), np.empty(3)
+    n_d, own, axis = len(m.rows), m.own_terms, np.empty(3)
     for i in range(n_d):
         total = w.given[m.passive[i]]
         for index in range(len(friction)):
@@ -328,9 +327,12 @@ def find_loads(m, w, friction, loads):
     for index in range(len(loads)):
         t = own + index
         k, row = m.term_coordinate[t], m.term_row[t]
-        copy_vector(w.held[index], force)
+        x, y, z = w.held[index, 0], w.held[index, 1], w.held[index, 2]
         if k >= 0:
-            add_into(1.0, w.carried[m.body[k], :3], force)
+            body = m.body[k]
+            x += w.carried[body, 0]
+            y += w.carried[body, 1]
+            z += w.carried[body, 2]
         for i in range(n_d):
             r = m.rows[i]
             if k < 0:
@@ -338,20 +340,24 @@ def find_loads(m, w, friction, loads):
             else:
                 sign = -m.row_sign[r, k]
             if sign != 0.0:
-                add_into(sign * w.right[i], w.rows[r, :3], force)
+                x += sign * w.right[i] * w.rows[r, 0]
+                y += sign * w.right[i] * w.rows[r, 1]
+                z += sign * w.right[i] * w.rows[r, 2]
         if k >= 0:
             for other in range(len(friction)):
                 if m.term_slides[own + other]:
-                    sign = m.row_sign[m.term_row[own + other], k]
-                    add_into(sign * friction[other], w.pull[other], force)
+                    scale = m.row_sign[m.term_row[own + other], k] * friction[other]
+                    x += scale * w.pull[other, 0]
+                    y += scale * w.pull[other, 1]
+                    z += scale * w.pull[other, 2]
             first = 0 if m.joint_kind[m.body[k]] == PRISMATIC else 3
             for i in range(3):
                 axis[i] = w.screws[k, first + i]
         else:
             turned_into(w.turn[m.row_parent[row]], m.term_axis[t], axis)
-        along = axis[0] * force[0] + axis[1] * force[1] + axis[2] * force[2]
-        add_into(-along, axis, force)
-        loads[index] = math.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)
+        along = axis[0] * x + axis[1] * y + axis[2] * z
+        x, y, z = x - along * axis[0], y - along * axis[1], z - along * axis[2]
+        loads[index] = math.sqrt(x**2 + y**2 + z**2)
 
 
 @compiled
