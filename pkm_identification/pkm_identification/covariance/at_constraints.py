@@ -11,7 +11,8 @@ from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     sensitivity,
-    whitened_rows,
+    weighted_rows,
+    weights_of,
 )
 
 FAR = 30.0  # standard deviations from which the series of the tail is exact enough
@@ -40,7 +41,7 @@ def covariance_at_constraints(
     """
     assert free.bread is not None
     covariance, fit = residual_scaled_covariance(problem, free)
-    design, _ = whitened_rows(problem, free.row_noise)
+    design, _ = weighted_rows(problem, weights_of(problem, free))
     known = np.isfinite(np.diag(covariance))
     moved = design @ (free.values - values)
     gradient = design.T @ moved

@@ -67,6 +67,23 @@ def _lacking(problem: Problem, run: Run, values: Array, variances: Array) -> Arr
     return np.maximum(square - variances.reshape(-1, len(square)).mean(axis=0), 0.0)
 
 
+def weights_by_residuals(problem: Problem, noise: tuple[Array, ...], values: Array) -> list[Array]:
+    """Weights, one array a run, by the noise and by what values (f,) leave of the forces.
+
+    Where no spread over periods tells the noise, by the residuals of each axis: what a model lacks
+    on two axes is not correlated as noise is. Else by the noise, and on each axis what the
+    residuals are larger by.
+    """
+    weights = []
+    for run, own in zip(problem.runs, noise, strict=True):
+        if run.covariance is None:
+            weights.append(_by_axis(np.diag(residual_covariance(problem, run, values))))
+            continue
+        lacking = _lacking(problem, run, values, np.diagonal(own, axis1=-2, axis2=-1))
+        weights.append(inverse_root(own + np.diag(lacking)))
+    return weights
+
+
 def gauss_markov(problem: Problem) -> Estimate:
     """Best linear unbiased estimate: whitening by the full noise covariance, then QR."""
     noise = noise_of_rows(problem)

@@ -85,9 +85,14 @@ def whitened_rows(problem: Problem, noise: PerRun) -> tuple[Array, Array]:
 
     Long runs enter by their factor. `noise` is that of the rows, see `linear.noise_of_rows`.
     """
+    return weighted_rows(problem, [inverse_root(each) for each in noise])
+
+
+def weighted_rows(problem: Problem, weights: PerRun) -> tuple[Array, Array]:
+    """Return rows (k, f) and target (k,) times weights: all runs and the prior."""
     designs, targets = [problem.prior_rows], [problem.prior_target]
-    for run, covariance in zip(problem.runs, noise, strict=True):
-        design, target, _ = rows_for(run, covariance).weighted(inverse_root(covariance))
+    for run, weight in zip(problem.runs, weights, strict=True):
+        design, target, _ = rows_for(run, weight).weighted(weight)
         designs.append(design)
         targets.append(target)
     return np.concatenate(designs), np.concatenate(targets)

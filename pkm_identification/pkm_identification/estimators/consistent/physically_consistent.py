@@ -24,7 +24,7 @@ from pkm_identification.estimators.consistent.nominal_prior import (
     posterior,
     prior_share,
 )
-from pkm_identification.estimators.linear import noise_of_rows
+from pkm_identification.estimators.linear import noise_of_rows, weights_by_residuals
 from pkm_identification.physical.bodies import LEAST_EIGENVALUE, PhysicalBodies
 from pkm_identification.physical.cone_least_squares import Solver
 from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
@@ -35,12 +35,18 @@ from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
     weighted_least_squares,
-    whitened_rows,
+    weighted_rows,
+    weights_of,
 )
 
 Range = Sequence[float] | float
 
 NOTICEABLE = 0.1  # standard deviations: more is worth a warning
+# Chance of a larger distance from the estimate without limits, if the robot is physical: below it
+# the model lacks something, whose residuals are no noise
+CONTRADICTED = 1e-3
+REWEIGHINGS = 10  # by what the limits leave of the forces
+SETTLED = 0.1  # relative change of weights: deviations of residuals are hardly known better
 LARGE = 100.0  # times its size: a prior that leaves a parameter so uncertain says nothing of it
 
 
@@ -54,9 +60,11 @@ def feasible(
     """Best estimate among the physical ones.
 
     The residuals are whitened by the noise and weighted as by `gauss_markov`; where its estimate
-    is physical, this is the same one. Options are declared in `estimator_options`; `masses` are of
-    links by name or pattern, `nominal_spread` is a prior on the bodies (log-determinant
-    divergence of the pseudo-inertias), by `evidence` that under which the data are most probable.
+    is physical, this is the same one. Where the data contradict the limits, what these leave of the
+    forces of an axis counts as its noise, too, as in `wls`: an axis that no physical bodies explain
+    bends the others less. Options are declared in `estimator_options`; `masses` are of links by
+    name or pattern, `nominal_spread` is a prior on the bodies (log-determinant divergence of the
+    pseudo-inertias), by `evidence` that under which the data are most probable.
 
     The covariance is that without limits, less what they take away, see
     `covariance_at_constraints`; with a `nominal_spread`, that of the posterior in Laplace's
@@ -66,31 +74,22 @@ def feasible(
     bodies = PhysicalBodies(problem.model, problem.base.space)
     limits = build_limits(problem, bodies, margin, masses, total_mass, None)
     noise = noise_of_rows(problem)
-    free = weighted_least_squares(problem, [inverse_root(each) for each in noise], noise)
-    matrix = combinations(problem)
-    rows = np.column_stack(whitened_rows(problem, noise))
-    factor = np.asarray(np.linalg.qr(rows, mode='r'))
-    triangle, target = factor[: problem.size, :-1], factor[: problem.size, -1]
-    near = nearby(bodies, matrix, problem.expand(free.values))
-    bodies.size_coefficients(near)
-
-    def solve(spread: float | None) -> Solution:
-        program = PhysicalProgram(
-            bodies, triangle @ matrix[problem.free], replace(limits, spread=spread)
-        )
-        return program.solve(target, near)
-
+    weights = [inverse_root(each) for each in noise]
+    if nominal_spread is None:
+        weights = _weights_at_limits(problem, bodies, limits, noise, weights)
+    free = weighted_least_squares(problem, weights, noise)
+    programme = _Programme.of(problem, bodies, limits, free)
     tried: list[Tried] = []
     if isinstance(nominal_spread, str):  # the prior counts against what the residuals leave known
         data, _ = residual_scaled_covariance(problem, free)
         known = np.isfinite(np.diag(data))
         triangle = np.zeros((int(known.sum()), problem.size))
         triangle[:, known] = whitening_rows(data[np.ix_(known, known)], LEAST_CORRELATION)
-        target = triangle @ free.values
-        tried = by_evidence(problem, bodies, triangle @ matrix[problem.free], solve)
+        programme = replace(programme, triangle=triangle, target=triangle @ free.values)
+        tried = by_evidence(problem, bodies, programme.design, programme.solve)
         nominal_spread = max(tried, key=lambda each: each.log_evidence).spread
-    found = solve(nominal_spread)
-    values = matrix[problem.free] @ found.x
+    found = programme.solve(nominal_spread)
+    values = programme.values(found)
     covariance, rests_on, distance = covariance_at_constraints(problem, free, values)
     undetermined, change, share = free.undetermined, None, 0.0
     if nominal_spread is not None:  # the limits are those of the prior: it takes no more away
@@ -98,7 +97,7 @@ def feasible(
         forms = [each / nominal_spread for each in bodies.relative_forms(found.x)]
         covariance, change = posterior(problem, bodies, free, data, forms)
         share = prior_share(data, covariance)
-        size = np.abs(matrix[problem.free]) @ bodies.sizes
+        size = np.abs(combinations(problem)[problem.free]) @ bodies.sizes
         undetermined = np.flatnonzero(np.sqrt(np.diag(covariance)) > LARGE * size)
         covariance = with_variance(covariance, undetermined)
         brought = f'the nominal bodies, which bring {100 * share:.2g} % of the precision'
@@ -121,6 +120,78 @@ def feasible(
         diagnostics=told,
         warnings=solver_warnings(found),
     )
+
+
+def _weights_at_limits(
+    problem: Problem,
+    bodies: PhysicalBodies,
+    limits: Limits,
+    noise: tuple[Array, ...],
+    weights: list[Array],
+) -> list[Array]:
+    """Weights that count as noise what the limits leave, where the data contradict these."""
+    for count in range(REWEIGHINGS):
+        free = weighted_least_squares(problem, weights, noise)
+        programme = _Programme.of(problem, bodies, limits, free)
+        values = programme.values(programme.solve())
+        distance = float(np.linalg.norm(programme.triangle @ (values - free.values)))
+        if count == 0 and chdtrc(problem.size, distance**2) > CONTRADICTED:
+            break
+        before, weights = weights, weights_by_residuals(problem, noise, values)
+        if _settled(before, weights):
+            break
+    return weights
+
+
+def _settled(before: Sequence[Array], after: Sequence[Array]) -> bool:
+    """Whether weights of all axes stay as they are."""
+    pairs = zip(before, after, strict=True)
+    ratios = [_mean_weights(new) / _mean_weights(old) for old, new in pairs]
+    return bool((np.abs(np.log(ratios)) < SETTLED).all())
+
+
+def _mean_weights(weights: Array) -> Array:
+    """Weights (n_a,) of the axes of one run, in the mean of its rows."""
+    diagonal = np.diagonal(weights, axis1=-2, axis2=-1)
+    return np.asarray(diagonal.reshape(-1, diagonal.shape[-1]).mean(axis=0))
+
+
+@dataclass(frozen=True)
+class _Programme:
+    """Physical least squares of weighted rows R p - t, in their triangle."""
+
+    problem: Problem
+    bodies: PhysicalBodies
+    limits: Limits
+    triangle: Array  # R (k, f)
+    target: Array  # t (k,)
+    near: Array  # (n_g,) near which the solution is
+
+    @classmethod
+    def of(
+        cls, problem: Problem, bodies: PhysicalBodies, limits: Limits, free: Estimate
+    ) -> _Programme:
+        """Return that with the weights of an estimate without limits."""
+        rows = np.column_stack(weighted_rows(problem, weights_of(problem, free)))
+        factor = np.asarray(np.linalg.qr(rows, mode='r'))
+        near = nearby(bodies, combinations(problem), problem.expand(free.values))
+        bodies.size_coefficients(near)
+        size = problem.size
+        return cls(problem, bodies, limits, factor[:size, :-1], factor[:size, -1], near)
+
+    @property
+    def design(self) -> Array:
+        """Rows (k, n_g) over the free standard parameters."""
+        return np.asarray(self.triangle @ combinations(self.problem)[self.problem.free])
+
+    def solve(self, spread: float | None = None) -> Solution:
+        """Solve with a spread of the bodies about the nominal ones."""
+        limits = replace(self.limits, spread=spread)
+        return PhysicalProgram(self.bodies, self.design, limits).solve(self.target, self.near)
+
+    def values(self, found: Solution) -> Array:
+        """Free base parameters (f,) of a solution."""
+        return np.asarray(combinations(self.problem)[self.problem.free] @ found.x)
 
 
 @dataclass(frozen=True)

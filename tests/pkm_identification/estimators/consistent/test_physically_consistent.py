@@ -354,3 +354,26 @@ def test_share_of_a_prior():
     before = np.diag([4.0, 1.0, np.inf])
     assert prior_share(before, np.diag([2.0, 1.0, 9.0])) == pytest.approx(0.5)
     assert prior_share(before, before) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize('options', [{}, {'method': 'filter', 'cutoff': 15.0}])
+def test_an_axis_that_nothing_physical_explains_bends_the_others_little(
+    record, slider_model, motion, options
+):
+    """The left drive pushes in proportion to its speed, as no passive one does.
+
+    The mass that both axes carry, and all of the right one, is told by the right one.
+    """
+    data = record(periods=6, force_noise=0.5)
+    pushed = data.efforts.copy()
+    pushed[:, 0] -= 300 * motion(data.time).qd[:, 0]
+    wrong = Recording.from_arrays(
+        data.time, data.joint_names, data.positions, pushed, period=data.period
+    )
+    result = identify(wrong, slider_model, 'feasible', **options)
+    assert result.values[result.names.index('left.viscous')] == pytest.approx(0.0, abs=1e-6)
+    known = dict(zip(slider_model.parameter_names, slider_model.nominal_parameters, strict=True))
+    for name in ('c.m', 'b.m', 'right.coulomb', 'right.viscous'):
+        index = result.names.index(name)
+        # of normal errors, chance leaves more in one of 16,000
+        assert abs(result.values[index] - known[name]) < 4 * result.standard_deviation[index]
