@@ -32,6 +32,7 @@ FALSE_ALARM = 1e-3
 SETTLED = 1.0  # of 1 / crossover: a first order has forgotten all but 0.2 %
 STANDS_OUT = 3.0  # times the noise floor: what is below may be noise
 MOST = 0.9  # of the power of the velocities: the fast rest is mixed with noise
+NEARLY_ALL = 0.999  # of the power of the positions: a thousandth is 3 % of a path
 FREQUENCIES = 4096  # at which the gain of a filter is summed up
 
 
@@ -86,12 +87,22 @@ def cutoff_limits(duration: float, interval: float) -> tuple[float, float]:
 
 
 def motion_frequency(positions: Array, interval: float) -> float:
-    """Frequency [Hz] below which lies most of the power of the velocities of positions (n, n_a)."""
+    """Frequency [Hz] below which lies most of the power of the velocities of positions (n, n_a).
+
+    And no higher than that of nearly all power of the positions: a sample that is read twice, or
+    lost, makes noise that is not white, and in velocities more of it than there is slow motion.
+    """
     power, floor = _power(positions)
     frequency = np.arange(len(power)) / (len(positions) * interval)
     shown = np.maximum(power - STANDS_OUT * floor, 0.0) * (frequency**2)[:, None]
-    share = np.cumsum(shown.sum(axis=1))
-    return float(frequency[np.argmax(share >= MOST * share[-1])])
+    limits = [
+        frequency[np.argmax(share >= least * share[-1])]
+        for share, least in (
+            (np.cumsum(shown.sum(axis=1)), MOST),
+            (np.cumsum(power.sum(axis=1)), NEARLY_ALL),
+        )
+    ]
+    return float(min(limits))
 
 
 def from_half(positions: Array, first: int) -> Array:

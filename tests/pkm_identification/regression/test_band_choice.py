@@ -162,6 +162,16 @@ def test_the_frequency_of_a_motion_is_that_of_its_velocity():
     assert motion_frequency(positions + 4 * fast[:, None], 0.01) == pytest.approx(4.0, abs=0.05)
 
 
+def test_frequency_of_a_motion_whose_samples_slip():
+    """A stroke at constant speed; now and then a sample is read twice and the next one lost."""
+    random = np.random.default_rng(5)
+    time = np.arange(6000) * 1e-3
+    path = 2.6 * np.interp(time, [0.3, 5.7], [0.0, 1.0])
+    read = np.arange(len(path))
+    read[random.choice(len(path), 200, replace=False)] -= 1
+    assert motion_frequency(path[read][:, None], 1e-3) < 2.0
+
+
 def test_fewer_harmonics_where_the_noise_of_the_motion_bends_the_inertias(record, slider_model):
     """Vibrations of the sensors that repeat with the motion: the spread does not show them."""
     data = record(periods=4, rate=500.0, force_noise=0.2)
