@@ -10,6 +10,7 @@ from chances import spread_range
 from scipy.stats import chi2
 
 from pkm_description.errors import EstimationError
+from pkm_identification import identify, validate
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.source import Source
 from pkm_identification.quality import Quality
@@ -409,3 +410,25 @@ def test_a_motion_repeats_that_is_seen_three_times(record, periods, method):
     data = record(periods=periods)
     assert process(data).diagnostics.method == method
     assert process(data, SignalOptions(period=1.0)).diagnostics.method == 'fourier'
+
+
+@pytest.mark.parametrize(
+    ('periods', 'given', 'methods'),
+    [
+        ((5, 4), None, ['fourier', 'fourier']),
+        ((5, 2), None, ['filter', 'filter']),  # the second shows no period
+        ((5, 2), 1.0, ['fourier', 'fourier']),
+    ],
+)
+def test_found_periods_count_where_all_recordings_have_one(
+    record, slider_model, periods, given, methods
+):
+    options = {} if given is None else {'period': given}
+    data = [record(periods=count, seed=count, force_noise=0.5) for count in periods]
+    result = identify(data, slider_model, **options)
+    assert [each.signals['method'] for each in result.diagnostics.data] == methods
+    other = record(periods=4, seed=7, force_noise=0.5)
+    method = validate(other, result, slider_model).diagnostics['method']
+    assert method == methods[0]  # a motion whose period is found is treated like the model's data
+    told = validate(other, result, slider_model, period=1.0).diagnostics['method']
+    assert told == 'fourier'

@@ -119,11 +119,16 @@ def _ready(
 ) -> list[_Ready]:
     """Examine recordings; choose one cutoff for the filtered ones, and one for the periodic ones.
 
+    Periods that only the data tell count where all recordings have one: motions that come back
+    about the same are averaged to less than they tell.
+
     Harmonics are those that stand out of the noise, unless these are worse than fewer.
     """
     if options.delay == ESTIMATE:
         options = replace(options, delay=None)
     examined = [examine(each, options) for each in data]
+    if any(each.period is None for each in examined):  # recordings of one model are treated alike
+        examined = [each.in_time() for each in examined]
     filtered = [each for each in examined if each.period is None]
     periodic = [each for each in examined if each.period is not None]
     choice = series = None

@@ -31,12 +31,17 @@ class Examined:
     period: float | None  # [s]; None where the motion is filtered
     source: str  # where the period is known from
     skip_periods: int | None  # at the beginning; None: by the settling
+    is_found: bool = False  # whether only the data tell the period
 
     @cached_property
     def averaged(self) -> Averaged:
         """Mean over the periods."""
         assert self.period is not None
         return average(self.recording, self.period, self.skip_periods)
+
+    def in_time(self) -> Examined:
+        """Return the same without a period that only the data tell."""
+        return replace(self, period=None) if self.is_found else self
 
     def signals(self, options: SignalOptions) -> Signals:
         """Find motion and forces."""
@@ -102,16 +107,17 @@ def examine(recording: Recording, options: SignalOptions) -> Examined:
         recording = examined(recording, options.clock)
     period = options.period or recording.period
     source = 'given' if options.period else 'recorded'
+    is_found = False
     if period is None and options.method not in IN_TIME:
         head = recording.source.head
         period = find_period(head.time, head.positions, head.position_valid)
         if period is not None:
             period = refined_period(head.time, head.positions, period, head.position_valid)
-        source = 'found in the data'
+        source, is_found = 'found in the data', options.method == 'auto'
         # a motion that ends where it began need not go on so
         if period and options.method == 'auto' and recording.duration < THRICE * period:
             period = None
     if options.method == 'fourier' and period is None:
         raise EstimationError('the motion has no period that could be found; give period=')
     own = None if options.method in IN_TIME else period
-    return Examined(recording, own, source, options.skip_periods)
+    return Examined(recording, own, source, options.skip_periods, is_found)

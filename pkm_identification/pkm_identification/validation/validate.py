@@ -64,8 +64,9 @@ def validate(
         Horizons [s] of an open-loop rollout with the physical standard parameters of the
         result; True: 0.1, 0.5 and 2 s.
     **options
-        Of the signals (`SignalOptions`). A motion without a period is filtered as those that the
-        model was identified from, by default.
+        Of the signals (`SignalOptions`). By default a motion without a period is filtered as those
+        that the model was identified from, and so is one whose period only the data tell where
+        none of these had one.
 
     Raises
     ------
@@ -84,6 +85,9 @@ def validate(
     data = dataset.for_model(model, None if constants is None else constants.conversion)
     chosen = SignalOptions(**options)
     examined = examine(data, chosen)
+    made = result.diagnostics.data
+    if made and not any('period' in each.signals for each in made):  # treated like the model's data
+        examined = examined.in_time()
     if examined.period is None:
         chosen = _in_band_of(result, data, chosen)
     signals = examined.signals(chosen)
