@@ -25,7 +25,7 @@ def covariance_at_constraints(
 
     Without limits the estimate is `free`, weighted least squares with covariance C (widened where
     the residuals demand it). The limits make of it `values`, a distance d away in the metric of
-    the data. The set of possible parameters is convex, so it lies on one side of the plane
+    the weights. The set of possible parameters is convex, so it lies on one side of the plane
     through `values` with the normal g, the gradient of the squared residuals. Along g the
     truth is the distance s >= 0 further inside; with nothing else known before (flat prior
     on that side), s is normal about -z standard deviations, cut off at 0, z = d where the

@@ -76,7 +76,7 @@ def found_finite(covariance):
 def test_a_wide_estimate_is_less_far_outside(fixed):
     """With weights that do not follow the noise, or with uncertain fixed parameters.
 
-    The distance in deviations of the estimate along the gradient g of the squares counts:
+    The distance in deviations of the estimate along the gradient g of its squares counts:
     g^T H g over the root of the variance of g^T p, H the inverse of their second derivative.
     """
     problem = random_problem(BANDS, rows=60, fixed=fixed)
@@ -84,8 +84,7 @@ def test_a_wide_estimate_is_less_far_outside(fixed):
     dense = Dense(problem, estimate)
     step = np.array([1.0, -2.0, 0.5, 3.0, 0.7])[problem.free] * 0.01
     found, _, moved = covariance_at_constraints(problem, estimate, estimate.values - step)
-    noise = np.linalg.inv(dense.noise)
-    gradient = dense.design.T @ noise @ dense.design @ step
+    gradient = np.linalg.inv(dense.inverse) @ step  # of the weighted squares
     assert moved == pytest.approx(np.sqrt(step @ gradient), rel=1e-9)
     spread = estimate.covariance
     total = spread + dense.by_fixed @ problem.selection.covariance @ dense.by_fixed.T
