@@ -74,11 +74,11 @@ def feasible(
     bodies = PhysicalBodies(problem.model, problem.base.space)
     limits = build_limits(problem, bodies, margin, masses, total_mass, None)
     noise = noise_of_rows(problem)
-    weights = [inverse_root(each) for each in noise]
     if nominal_spread is None:
-        weights = _weights_at_limits(problem, bodies, limits, noise, weights)
-    free = weighted_least_squares(problem, weights, noise)
-    programme = _Programme.of(problem, bodies, limits, free)
+        free, programme, found = _weighed_at_limits(problem, bodies, limits, noise)
+    else:
+        free = weighted_least_squares(problem, [inverse_root(each) for each in noise], noise)
+        programme = _Programme.of(problem, bodies, limits, free)
     tried: list[Tried] = []
     if isinstance(nominal_spread, str):  # the prior counts against what the residuals leave known
         data, _ = residual_scaled_covariance(problem, free)
@@ -88,7 +88,8 @@ def feasible(
         programme = replace(programme, triangle=triangle, target=triangle @ free.values)
         tried = by_evidence(problem, bodies, programme.design, programme.solve)
         nominal_spread = max(tried, key=lambda each: each.log_evidence).spread
-    found = programme.solve(nominal_spread)
+    if nominal_spread is not None:
+        found = programme.solve(nominal_spread)
     values = programme.values(found)
     covariance, rests_on, distance = covariance_at_constraints(problem, free, values)
     undetermined, change, share = free.undetermined, None, 0.0
@@ -122,25 +123,25 @@ def feasible(
     )
 
 
-def _weights_at_limits(
-    problem: Problem,
-    bodies: PhysicalBodies,
-    limits: Limits,
-    noise: tuple[Array, ...],
-    weights: list[Array],
-) -> list[Array]:
-    """Weights that count as noise what the limits leave, where the data contradict these."""
-    for count in range(REWEIGHINGS):
+def _weighed_at_limits(
+    problem: Problem, bodies: PhysicalBodies, limits: Limits, noise: tuple[Array, ...]
+) -> tuple[Estimate, _Programme, Solution]:
+    """Estimate without limits, programme and its solution.
+
+    Weights count as noise what the limits leave, where the data contradict these.
+    """
+    weights, is_settled = [inverse_root(each) for each in noise], False
+    for count in range(1 + REWEIGHINGS):
         free = weighted_least_squares(problem, weights, noise)
         programme = _Programme.of(problem, bodies, limits, free)
-        values = programme.values(programme.solve())
+        found = programme.solve()
+        values = programme.values(found)
         distance = float(np.linalg.norm(programme.triangle @ (values - free.values)))
-        if count == 0 and chdtrc(problem.size, distance**2) > CONTRADICTED:
+        if is_settled or (count == 0 and chdtrc(problem.size, distance**2) > CONTRADICTED):
             break
         before, weights = weights, weights_by_residuals(problem, noise, values)
-        if _settled(before, weights):
-            break
-    return weights
+        is_settled = _settled(before, weights)
+    return free, programme, found
 
 
 def _settled(before: Sequence[Array], after: Sequence[Array]) -> bool:
