@@ -31,6 +31,9 @@ class ErrorCode(IntEnum):
     DEACTIVATED = 110
     LIMIT_VIOLATED = 111
     KINEMATICS = 112
+    PROTECTIVE_STOP = 113
+    CLIENT_LOST = 114
+    FOREIGN_COMMANDS = 115
 
 
 @dataclass
