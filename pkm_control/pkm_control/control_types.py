@@ -86,7 +86,7 @@ class Outcome:
 
 
 class ControlFault(PkmError):
-    """The controller cannot go on: commands stop, the drives' brakes take over.
+    """The controller cannot go on: zero force, and the brakes.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class ControllerOptions:
     velocity_cutoff: float = VELOCITY_CUTOFF  # [Hz] low pass of the derivative part
     # [m, rad] a larger error of any actuator ends the motion by a smooth stop
     max_position_error: float = 0.05
-    # [m, rad] a larger error of any actuator stops commanding at once
+    # [m, rad] a larger error of any actuator ends the commands, after a stop from where it is
     fault_position_error: float = 0.1
     # [m, rad] a measured position this far beyond the stroke ends the motion by a smooth stop
     stroke_tolerance: float = 1e-3
@@ -120,6 +120,11 @@ class ControllerOptions:
     # [s] a longer time between the stamps of two cycles stops commanding at once: the desired
     # motion would jump
     max_interval: float = 0.1
+    overspeed: float = 1.2  # measured speed over the limit of a joint that ends the commands
+    reaction_time: float = 0.01  # [s] until braking takes hold
+    # [s] from zero to the largest force of a drive: commands change no faster
+    force_rise_time: float = 0.005
+    model_change_time: float = 0.5  # [s] in which another feedforward takes over
 
     def __post_init__(self) -> None:
         """Refuse bounds that contradict each other."""
@@ -128,8 +133,9 @@ class ControllerOptions:
                 f'max_position_error: {self.max_position_error:g} exceeds '
                 f'fault_position_error {self.fault_position_error:g}'
             )
-        if not self.max_interval > 0.0:
-            raise OptionsError(f'max_interval: must be positive, got {self.max_interval:g}')
+        for name in ('max_interval', 'reaction_time', 'overspeed', 'stop_time'):
+            if not getattr(self, name) > 0.0:
+                raise OptionsError(f'{name}: must be positive, got {getattr(self, name):g}')
 
 
 @dataclass(frozen=True)
@@ -151,3 +157,5 @@ class StepResult:
     saturated: NDArray[np.bool_]
     model: str
     outcome: Outcome | None = None  # set in the cycle in which a motion ends
+    fault: ControlFault | None = None  # why the commands must end once the robot rests
+    rate: float = 1.0  # of the clock of the motion, 1 at full speed

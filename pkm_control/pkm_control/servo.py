@@ -62,12 +62,14 @@ class JointServo:
     def __init__(self, gains: ServoGains, velocity_cutoff: float = VELOCITY_CUTOFF) -> None:
         self.gains = gains
         self._derivative = FilteredDerivative(velocity_cutoff)
+        self.rate = np.zeros_like(gains.proportional)  # (n_a,) of the error, filtered
 
     def reset(self) -> None:
         """Forget the past errors."""
         self._derivative.reset()
+        self.rate = np.zeros_like(self.rate)
 
     def feedback(self, interval: float, error: Floats) -> Floats:
         """Force (n_a,) [N, N m] for the error (n_a,), `interval` [s] after the last one."""
-        rate = self._derivative.update(interval, error)
-        return self.gains.proportional * error + self.gains.derivative * rate
+        self.rate = self._derivative.update(interval, error)
+        return self.gains.proportional * error + self.gains.derivative * self.rate

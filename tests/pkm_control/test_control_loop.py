@@ -21,6 +21,7 @@ from pkm_control.feedforward import nominal_feedforward  # noqa: E402
 from pkm_control.gains import servo_gains  # noqa: E402
 from pkm_control.nodes.control_loop import ControlLoop  # noqa: E402
 from pkm_control.nodes.joint_state_reader import JointStateReader  # noqa: E402
+from pkm_control.stops import StopEvent  # noqa: E402
 from pkm_dynamics.trajectories import PointToPoint  # noqa: E402
 
 AXES = ['x', 'y', 'z']
@@ -69,11 +70,13 @@ class Bench:
         self.outcomes: list = []
         model = Gantry()
         controller = TrajectoryController(model, servo_gains(model), nominal_feedforward(model))
+        self.brakes: list[bool] = []  # what they were asked, True to close
         output = SimpleNamespace(
             publish=self._publish,
             repeat=lambda: self.sent.append('repeat'),
             zero=lambda: self.sent.append('zero'),
         )
+        self.drives = SimpleNamespace(close=self._close_brakes, closed=False, commanded=True)
         source = SimpleNamespace(
             wait=self._wait, take=lambda: self.waiting.pop(0) if self.waiting else None
         )
@@ -82,6 +85,7 @@ class Bench:
             JointStateReader(AXES, ['passive']),
             source,
             output,
+            self.drives,
             rate,
             timeout,
             self.faults.append,
@@ -91,6 +95,10 @@ class Bench:
     def _publish(self, result, stamp, compute_time) -> None:
         self.sent.append('command')
         self.published.append((result, stamp, compute_time))
+
+    def _close_brakes(self, close: bool) -> None:
+        if self.brakes[-1:] != [close]:
+            self.brakes.append(close)
 
     def _wait(self, timeout: float) -> bool:
         end = time.monotonic() + timeout
@@ -457,16 +465,95 @@ def test_deactivation_sends_zero_once_and_reports_the_motion() -> None:
     assert bench.faults == []
 
 
-def test_an_error_in_the_model_stops_commands(capsys) -> None:
+def advance(bench: Bench, begin: int, cycles: int) -> list[float]:
+    """Go on for some cycles of 10 ms; what the vertical drive is commanded."""
+    for k in range(cycles):
+        where = bench.loop.last_result.desired_position
+        bench.feed(state(begin + k * 10_000_000, where))
+    return [result.command[2] for result, *_ in bench.published[-cycles:]]
+
+
+WEIGHT = 98.1  # [N] of the gantry
+
+
+def test_an_error_in_the_model_ends_in_brakes_before_the_force_goes(capsys) -> None:
     bench = active()
 
     def broken(model, motion):
         raise ZeroDivisionError('by nothing')
 
-    bench.loop.controller.feedforward = SimpleNamespace(name='broken', forces=broken, states=None)
-    bench.feed(state(10**9 + 10**6))
-    assert bench.sent == ['command', 'zero']
+    ours = SimpleNamespace(name='broken', forces=broken, along=broken, states=None)
+    bench.loop.controller.feedforward = ours
+    borne = advance(bench, 10**9 + 10**6, 20)
+    assert 'ZeroDivisionError: by nothing' in capsys.readouterr().err
+    np.testing.assert_allclose(borne, WEIGHT)
+    advance(bench, 10**9 + 201 * 10**6, 10)
     assert 'ZeroDivisionError: by nothing' in str(bench.faults[0])
+    assert bench.sent[-1] == 'zero' and not bench.loop.commanding
+    assert bench.brakes == [False, True]
+
+
+def test_a_shut_down_rests_on_the_path_then_closes_brakes_then_sends_zero() -> None:
+    bench = active()
+    controller = bench.loop.controller
+    controller.start(controller.plan(PointToPoint([0.0, 2.0], [np.zeros(6), np.full(6, 0.02)])))
+    advance(bench, 10**9 + 10**6, 50)
+    assert bench.brakes == [False]
+    bench.loop.shut_down()
+    assert bench.loop.stopping and bench.loop.commanding
+    borne = advance(bench, 10**9 + 501 * 10**6, 54)
+    assert bench.brakes == [False] and np.min(borne) > 0.9 * WEIGHT  # 0.5 s to rest
+    assert [outcome.code for outcome in bench.outcomes] == [ErrorCode.DEACTIVATED]
+    advance(bench, 10**9 + 1041 * 10**6, 4)
+    assert bench.brakes == [False, True] and bench.loop.commanding  # they take their time
+    bench.drives.closed = True
+    advance(bench, 10**9 + 1081 * 10**6, 2)
+    assert not bench.loop.commanding and bench.sent[-1] == 'zero'
+    assert bench.faults == [] and len(bench.outcomes) == 1
+
+
+def test_without_brakes_that_take_commands_the_last_force_stays() -> None:
+    bench = active()
+    bench.drives.commanded = False
+    bench.loop.shut_down()
+    advance(bench, 10**9 + 10**6, 30)
+    assert not bench.loop.commanding and 'zero' not in bench.sent
+    assert bench.published[-1][0].command[2] == pytest.approx(WEIGHT)
+
+
+def test_a_fault_with_valid_states_is_a_shut_down_with_a_reason() -> None:
+    bench = active()
+    bench.loop.shut_down(StopEvent.PROTECTIVE_STOP, 'somebody came near')
+    bench.loop.shut_down(StopEvent.FOREIGN_COMMANDS, 'too late')
+    advance(bench, 10**9 + 10**6, 30)
+    assert [(fault.code, str(fault)) for fault in bench.faults] == [
+        (ErrorCode.PROTECTIVE_STOP, 'somebody came near')
+    ]
+    assert bench.loop.fault is bench.faults[0] and bench.brakes == [False, True]
+
+
+def test_lost_states_cut_a_shut_down_short(clock) -> None:
+    bench = Bench(timeout=0.05)
+    bench.feed(state(0))
+    bench.loop.activate()
+    bench.loop.shut_down()
+    clock.now += 0.06
+    bench.loop.watch()
+    assert bench.sent == ['command', 'zero'] and bench.brakes == [False, True]
+    assert bench.faults[0].code is ErrorCode.STATE_TIMEOUT
+
+
+def test_single_leaps_of_positions_are_left_out_and_lasting_ones_are_a_fault() -> None:
+    bench = active()
+    far = (0.0, 0.3, 0.0)  # 300 mm in a millisecond
+    for k in range(1, 8):
+        bench.feed(state(10**9 + k * 10**6, far if k % 3 == 0 else (0.0, 0.0, 0.0)))
+    assert bench.faults == [] and bench.sent == ['command'] * 6
+    for k in range(8, 30):
+        bench.feed(state(10**9 + k * 10**6, far))
+    assert bench.faults[0].code is ErrorCode.BAD_STATE
+    assert 'y: measured position leapt from 0 to 0.3' in str(bench.faults[0])
+    assert bench.sent[-1] == 'zero' and bench.brakes == [False, True]
 
 
 def test_thread_keeps_its_deadlines_and_repeats_for_want_of_states() -> None:
@@ -567,7 +654,7 @@ def test_a_thread_that_ended_is_noticed() -> None:
 def test_a_fault_of_the_first_cycle_is_one_of_the_activation() -> None:
     bench = Bench()
     bench.feed(state(10**9))
-    bench.loop.controller.feedforward = SimpleNamespace(name='broken', forces=broken, states=None)
+    bench.loop.controller.step = broken
     with pytest.raises(ControlFault, match='cable pulled'):
         bench.loop.activate()
     assert not bench.loop.commanding and bench.sent == ['zero']

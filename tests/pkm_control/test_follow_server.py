@@ -168,7 +168,7 @@ def test_a_goal_is_followed_to_its_end(bench: Bench, robot: str) -> None:
 
 def test_the_arguments_of_a_goal_are_those_of_its_motion(bench: Bench) -> None:
     bench.execute(Handle(shake(), periods=3, ramp_time=0.25, approach_speed=0.4))
-    execution = bench.controller._execution
+    execution = bench.controller._desired._execution.execution
     assert (execution.periods, execution.ramp_time, execution.approach_speed) == (3, 0.25, 0.4)
     ((probe, rate),) = bench.checked
     assert (probe.periods, probe.ramp_time, probe.approach_speed) == (1, 0.25, 0.4)

@@ -14,7 +14,7 @@ from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits import feasibility
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.limits.robot_limits import LimitOptions
-from pkm_dynamics.trajectories import Execution, FourierTrajectory, StoppedExecution
+from pkm_dynamics.trajectories import Execution, FourierTrajectory
 
 LITTLE = 2.0**-20
 JOINTS = tuple(LOWER)
@@ -454,7 +454,7 @@ def test_a_motion_of_no_samples_or_no_time_is_refused(model):
     late = Execution(wave(1, 1.0), 1, 0.25)
     for start, stop_time in ((-0.5, 0.5), (-2.0, 1.0), (-0.5, np.nan)):
         with pytest.raises(TrajectoryError, match='finite'):
-            check_feasibility(model, StoppedExecution(late, start, stop_time))
+            check_feasibility(model, late.stop(start, stop_time))
 
 
 def test_options_are_taken_up_to_their_ends_and_no_further():

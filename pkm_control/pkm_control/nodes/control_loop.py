@@ -14,11 +14,19 @@ from sensor_msgs.msg import JointState
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome, StepResult
 from pkm_control.controller import TrajectoryController
 from pkm_control.loop_statistics import LoopStatistics
+from pkm_control.nodes.brakes import Brakes
 from pkm_control.nodes.controller_publishers import ControllerPublishers
 from pkm_control.nodes.joint_state_reader import JointStateReader, PolledSubscription
+from pkm_control.plausibility import PositionLeaps
+from pkm_control.shutdown import Shutdown, ShutdownPhase, ShutdownTimes
+from pkm_control.stops import StopEvent
 from pkm_dynamics.array_types import Floats
 
 LONGEST_WAIT = 0.02  # [s] for a joint state before the watchdog looks again
+# [s] for a robot to come to rest and its brakes to close, beyond what that takes, until commands
+# end anyhow where somebody waits for it
+LONGEST_SHUTDOWN = 3.0
+LEAPS = 10  # implausible positions in a row that are bridged
 
 
 class _Measurement(NamedTuple):
@@ -33,8 +41,11 @@ class ControlLoop:
     """Feeds measured states to the controller and its commands to the output.
 
     The time of the controller is that of the states' stamps; the watchdog runs on the
-    machine's steady clock. Commands flow only between `activate` and `deactivate` or a
-    fault; the thread takes joint states from `start` to `close`.
+    machine's steady clock. Commands flow from `activate` on. They end by a stop of category 1,
+    for `shut_down` or a fault with valid states: rest, brakes, zero force; where no brakes take
+    commands, the last force stays until the drives' own timeout. They end by category 0, zero
+    force and brakes at once, where the states are not valid. The thread takes joint states from
+    `start` to `close`.
     """
 
     def __init__(
@@ -43,10 +54,14 @@ class ControlLoop:
         reader: JointStateReader,
         source: PolledSubscription,  # of the joint states
         output: ControllerPublishers,
+        brakes: Brakes,
         rate: float | None,  # cycles a second [Hz] at absolute deadlines; None for one per state
         state_timeout: float,  # [s] without a state with a new stamp until commands stop
         on_fault: Callable[[ControlFault], None],  # in the thread of the loop, without commands
         on_outcome: Callable[[Outcome], None],  # of a motion that has ended, in whatever thread
+        on_end: Callable[[], None] = lambda: None,  # commands have ended, in whatever thread
+        on_turn: Callable[[], None] = lambda: None,  # in the thread, at least every LONGEST_WAIT
+        shutdown_times: ShutdownTimes | None = None,
     ) -> None:
         self.controller = controller
         self.statistics = LoopStatistics()
@@ -56,10 +71,17 @@ class ControlLoop:
         self._reader = reader
         self._source = source
         self._output = output
+        self._brakes = brakes
         self._period = None if rate is None else 1.0 / rate
         self._timeout = state_timeout
         self._on_fault = on_fault
         self._on_outcome = on_outcome
+        self._on_end = on_end
+        self._on_turn = on_turn
+        self._times = shutdown_times or ShutdownTimes()
+        self._shutdown: Shutdown | None = None
+        self._ended = threading.Event()
+        self._leaps = PositionLeaps(controller.model, LEAPS)
         self._latest: _Measurement | None = None
         self._bad: ControlFault | None = None
         self._fault: ControlFault | None = None
@@ -115,6 +137,9 @@ class ControlLoop:
                 message = f'no joint state within {self._timeout:g} s'
                 raise ControlFault(ErrorCode.STATE_TIMEOUT, message)
             self.controller.activate(latest.positions)
+            self._leaps.reset()
+            self._shutdown = None
+            self._ended.clear()
             self.statistics = LoopStatistics()
             self.last_result = None
             self._origin = latest.nanoseconds
@@ -127,15 +152,41 @@ class ControlLoop:
             if self._fault is not None:
                 raise self._fault
 
-    def deactivate(self) -> None:
-        """Send zero once and stop commanding; a motion under way ends as DEACTIVATED."""
+    @property
+    def stopping(self) -> bool:
+        """Whether commands are about to end."""
+        return self._shutdown is not None
+
+    def shut_down(
+        self,
+        event: StopEvent = StopEvent.DEACTIVATION,
+        message: str = 'controller deactivated during the motion',
+    ) -> None:
+        """Begin a stop of category 1; `on_end` is called when commands have ended.
+
+        A deactivation is no fault; any other event is one.
+        """
         with self.lock:
-            outcome = self.controller.deactivate()
+            if not self.commanding or self._shutdown is not None:
+                return
+            asked = event is StopEvent.DEACTIVATION
+            reason = None if asked else ControlFault(event.code, message)
+            self.controller.stop(event, message)
+            self._shutdown = Shutdown(self._times, reason)
+
+    def deactivate(self) -> None:
+        """Stop by category 1 and wait for the end; at once, by category 0, where no cycles run."""
+        self.shut_down()
+        if self.running and threading.current_thread() is not self._thread:
+            stop_time = self.controller.options.stop_time
+            self._ended.wait(stop_time + self._times.total + LONGEST_SHUTDOWN)
+        self.power_off()
+
+    def power_off(self) -> None:
+        """Stop by category 0."""
+        with self.lock:
             if self.commanding:
-                self.commanding = False
-                _attempt(self._output.zero)
-        if outcome is not None:
-            _attempt(self._on_outcome, outcome)
+                self._power_off(None)
 
     def take_states(self) -> bool:
         """Take all joint states that have come; whether the newest is valid and new."""
@@ -152,9 +203,16 @@ class ControlLoop:
             self._bad = fault
             self._fail(fault)
             return False
-        self._bad = None
         stamp = message.header.stamp
         nanoseconds = stamp.sec * 1_000_000_000 + stamp.nanosec
+        try:
+            if self.commanding and not self._leaps.plausible(nanoseconds * 1e-9, positions):
+                return False
+        except ControlFault as fault:
+            self._bad = fault
+            self._fail(fault)
+            return False
+        self._bad = None
         latest = self._latest
         arrival = heard = time.monotonic()
         if self.commanding and latest is not None and latest.nanoseconds == nanoseconds:
@@ -190,6 +248,8 @@ class ControlLoop:
             return
         if outcome is not None:
             self._on_outcome(outcome)
+        if self._shutdown is not None and self._shutdown.phase is ShutdownPhase.DONE:
+            self._release(self._shutdown.reason)
 
     def _cycle(self, late: float) -> Outcome | None:
         with self.lock:
@@ -208,7 +268,32 @@ class ControlLoop:
             self._answered = latest.nanoseconds
             self.last_result = result
             self.statistics.add(start, compute_time, late)
+            if result.fault is not None and self._shutdown is None:
+                self._shutdown = Shutdown(self._times, result.fault)
+            self._advance(now)
         return result.outcome
+
+    def _advance(self, now: float) -> None:
+        """Open the brakes once a force bears the robot, close them for a shut-down."""
+        if self._shutdown is None:
+            self._brakes.close(False)
+            return
+        closed = self._brakes.closed
+        phase = self._shutdown.advance(now, self.controller.busy, closed)
+        if phase is ShutdownPhase.BRAKES:
+            self._brakes.close(True)
+
+    def _release(self, reason: ControlFault | None) -> None:
+        """End the commands of a robot at rest, which its brakes bear now."""
+        with self.lock:
+            if not self.commanding:
+                return
+            self.commanding = False
+            self._fault = reason
+            self.controller.deactivate()
+            if self._brakes.commanded:
+                _attempt(self._output.zero)
+        self._tell(reason, None)
 
     @property
     def fault(self) -> ControlFault | None:
@@ -218,23 +303,38 @@ class ControlLoop:
 
     def _fail(self, fault: ControlFault) -> None:
         with self.lock:
-            if not self.commanding:
-                return
-            self.commanding = False
-            self._fault = fault
-            _attempt(self._output.zero)
+            if self.commanding:
+                self._power_off(fault)
+
+    def _power_off(self, fault: ControlFault | None) -> None:
+        """Stop by category 0."""
+        self.commanding = False
+        self._fault = fault
+        _attempt(self._output.zero)
+        _attempt(self._brakes.close, True)
+        ended = self.controller.deactivate()
+        outcome = ended
+        if fault is not None:
             outcome = fault.outcome
-            ended = self.controller.deactivate()
             if ended is not None:
                 outcome = Outcome(fault.code, str(fault), ended.statistics)
+        self._tell(fault, outcome)
+
+    def _tell(self, fault: ControlFault | None, outcome: Outcome | None) -> None:
+        """Say that commands have ended."""
+        self._shutdown = None
         if outcome is not None:
             _attempt(self._on_outcome, outcome)
-        _attempt(self._on_fault, fault)
+        if fault is not None:
+            _attempt(self._on_fault, fault)
+        self._ended.set()
+        _attempt(self._on_end)
 
     def _run(self) -> None:
         deadline = time.monotonic()
         while not self._stop.is_set():
             try:
+                self._on_turn()
                 deadline = self._turn(deadline)
             except Exception as error:
                 self._survive(error)

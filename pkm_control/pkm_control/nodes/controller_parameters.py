@@ -8,11 +8,12 @@ from typing import Any
 from pkm_control.control_types import ControllerOptions
 from pkm_control.gains import BANDWIDTH, DAMPING
 from pkm_control.servo import VELOCITY_CUTOFF
+from pkm_control.shutdown import ShutdownTimes
 from pkm_description.nodes.node_parameters import NodeParameter
 
 UPDATE_MODES = ('timer', 'state')
 FEEDFORWARDS = ('none', 'nominal')
-_DEFAULT = ControllerOptions()
+_DEFAULT, _TIMES = ControllerOptions(), ShutdownTimes()
 LOCKSTEP_INTERVAL = 0.1  # [s] longest between the stamps of two states in lockstep
 # Options of the controller: name, description, unit, lower and upper bound.
 _BOUNDS = (
@@ -20,6 +21,16 @@ _BOUNDS = (
     ('fault_position_error', 'position error that ends all commands', 'm, rad', 1e-6, 100.0),
     ('stroke_tolerance', 'beyond the stroke: smooth stop', 'm, rad', 0.0, 1.0),
     ('stop_time', 'of a smooth stop, at most a period', 's', 1e-3, 60.0),
+    ('overspeed', 'measured speed over its limit that ends all commands', '1', 1.0, 1e3),
+    ('reaction_time', 'until braking takes hold; wrong speeds last as long', 's', 1e-3, 1.0),
+    (
+        'force_rise_time',
+        'a force changes no faster than from 0 to its limit in this',
+        's',
+        0.0,
+        1.0,
+    ),
+    ('model_change_time', 'in which another feedforward takes over', 's', 0.0, 60.0),
 )
 
 PARAMETERS = (
@@ -52,6 +63,12 @@ PARAMETERS = (
     *(
         NodeParameter(name, getattr(_DEFAULT, name), text, unit, lower, upper)
         for name, text, unit, lower, upper in _BOUNDS
+    ),
+    NodeParameter(
+        'settle_time', _TIMES.settle_time, 'at rest before the brakes close', 's', 0.0, 10.0
+    ),
+    NodeParameter(
+        'brake_time', _TIMES.brake_time, 'brakes have closed, where none reports it', 's', 0.0, 10.0
     ),
     NodeParameter('feedforward', 'none', "feedforward to begin with: 'none' or 'nominal'"),
     NodeParameter(

@@ -58,6 +58,7 @@ class ControllerPublishers:
         state.command = command
         state.saturated = result.saturated.tolist()
         state.compute_time = compute_time
+        state.rate = result.rate
         self._states.publish(state)
 
     def repeat(self) -> None:
@@ -68,6 +69,17 @@ class ControllerPublishers:
         """Send zero forces, as the answer to whatever state was answered last."""
         self._command.data = self._zero
         self._commands.publish(self._command)
+
+    def other_commanders(self) -> list[str]:
+        """Names of other nodes that publish commands; one of this node's name counts, too."""
+        topic = self._commands.topic_name
+        found = [
+            f'{each.node_namespace.rstrip("/")}/{each.node_name}'
+            for each in self._node.get_publishers_info_by_topic(topic)
+        ]
+        if (own := self._node.get_fully_qualified_name()) in found:
+            found.remove(own)
+        return sorted(found)
 
     def destroy(self) -> None:
         """Remove the publishers from the node."""

@@ -13,6 +13,7 @@ from rclpy.task import Future
 
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome, TrackingStatistics
 from pkm_control.nodes.control_loop import ControlLoop
+from pkm_control.stops import StopEvent
 from pkm_description.errors import PkmError, TrajectoryError
 from pkm_description.nodes.background import Background
 from pkm_dynamics.limits.feasibility import check_feasibility
@@ -56,6 +57,11 @@ class FollowServer:
             cancel_callback=self._on_cancel,
             callback_group=ReentrantCallbackGroup(),
         )
+
+    @property
+    def busy(self) -> bool:
+        """Whether a goal is checked or moves the robot."""
+        return self._handle is not None
 
     def close(self) -> None:
         """End the thread of the feasibility check."""
@@ -127,7 +133,7 @@ class FollowServer:
         loop = self._loop()
         if loop is not None and handle is self._handle and self._done is not None:
             with loop.lock:
-                loop.controller.stop(ErrorCode.CANCELED, 'canceled by the client')
+                loop.controller.stop(StopEvent.CANCEL, 'canceled by the client')
         return CancelResponse.ACCEPT
 
     async def _execute(self, handle: ServerGoalHandle) -> FollowPlatformTrajectory.Result:

@@ -89,6 +89,11 @@ class PolledSubscription:
         counts = [1] + [0] * 5  # one subscription and nothing else
         self._wait_set = rclpy_implementation.WaitSet(*counts, handle)
 
+    @property
+    def publishers(self) -> int:
+        """How many publish the topic."""
+        return self._node.count_publishers(self._subscription.topic_name)
+
     def wait(self, timeout: float) -> bool:
         """Wait at most `timeout` [s] for a message; whether one is there."""
         self._wait_set.clear_entities()

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from lifecycle_msgs.msg import State
+from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.task import Future
 from sensor_msgs.msg import JointState
 
 import pkm_description
@@ -21,6 +23,7 @@ from pkm_control.control_types import ControlFault, ErrorCode
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
+from pkm_control.nodes.brakes import Brakes
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.nodes.controller_diagnostics import ControllerDiagnostics
 from pkm_control.nodes.controller_parameters import (
@@ -33,6 +36,9 @@ from pkm_control.nodes.controller_publishers import ControllerPublishers
 from pkm_control.nodes.follow_server import FollowServer
 from pkm_control.nodes.joint_state_reader import JointStateReader, PolledSubscription
 from pkm_control.nodes.model_service import ModelRefused, requested_feedforward
+from pkm_control.nodes.safety_inputs import SafetyInputs
+from pkm_control.shutdown import ShutdownTimes
+from pkm_control.stops import StopEvent
 from pkm_description.errors import DescriptionError, PkmError
 from pkm_description.nodes.node_parameters import declare_parameters
 from pkm_description.nodes.running import FatalError, run_node
@@ -46,15 +52,18 @@ from pkm_msgs.srv import SetModel
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 MEASURED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 AUTOSTART_PERIOD = 0.1  # [s] between attempts to activate
+OTHERS_PERIOD = 0.1  # [s] between looks for other nodes that command the robot
+ENDING = (Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_ACTIVE_SHUTDOWN)
+ENDING_LABELS = ('deactivate', 'shutdown')
 
 
 class TrajectoryControllerNode(LifecycleNode):
     """Lifecycle node around `TrajectoryController`.
 
     Unconfigured or inactive it commands nothing. Activated it holds the measured pose
-    and follows the trajectories of the action. Loss or invalidity of the joint states
-    ends all commands: zero once, then silence, the node inactive, its diagnostics an
-    error.
+    and follows the trajectories of the action. What stops it, and how, is in `StopEvent`:
+    after a stop of category 0 or 1 it is inactive, its diagnostics an error where it was a
+    fault. Deactivation, shut-down and signals stop it by category 1.
     """
 
     def __init__(self) -> None:
@@ -69,15 +78,22 @@ class TrajectoryControllerNode(LifecycleNode):
         controller_options(values)  # refuses bounds that contradict each other
         self.loop: ControlLoop | None = None
         self._output: ControllerPublishers | None = None
+        self._brakes: Brakes | None = None
         self._source: PolledSubscription | None = None
         rate = values['feasibility_rate']
         self._follow = FollowServer(self, lambda: self.loop, rate, self._on_rejected)
         self._diagnostics = ControllerDiagnostics(self, values['robot'])
+        self._safety = SafetyInputs(self, lambda: self.loop)
+        self._ended: list[Future] = []  # of those who wait for the end of the commands
         self.create_service(SetModel, '~/set_model', self._on_set_model)
         self._change_state = self._service_change_state.callback
         self._service_change_state.callback = self._on_change_state
+        # A transition waits for the robot's rest: other callbacks go on meanwhile.
+        self._service_change_state.callback_group = ReentrantCallbackGroup()
+        self._service_change_state.callback_group.add_entity(self._service_change_state)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
+        self.create_timer(OTHERS_PERIOD, self._look_for_others, clock=steady)
         self.create_timer(
             1.0 / values['feedback_rate'], self._follow.publish_feedback, clock=steady
         )
@@ -87,10 +103,16 @@ class TrajectoryControllerNode(LifecycleNode):
 
     # -- lifecycle ----------------------------------------------------------------
 
-    def _on_change_state(
+    async def _on_change_state(
         self, request: ChangeState.Request, response: ChangeState.Response
     ) -> ChangeState.Response:
-        """Answer requests that the state does not allow, which rclpy raises errors for."""
+        """Let the robot rest first; answer requests that the state does not allow.
+
+        rclpy raises errors for those.
+        """
+        asked = request.transition
+        if asked.id in ENDING or (not asked.id and asked.label in ENDING_LABELS):
+            await self._end_of_commands()
         try:
             return self._change_state(request, response)
         except Exception as error:
@@ -114,7 +136,15 @@ class TrajectoryControllerNode(LifecycleNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Hold the measured pose."""
-        assert self.loop is not None
+        assert self.loop is not None and self._output is not None
+        if self._safety.protective_stop.latched:
+            reason = self._safety.protective_stop.reason
+            self.get_logger().error(f'not activated: protective stop {reason}; reset it first')
+            return FAILURE
+        if others := self._output.other_commanders():
+            names = ', '.join(others)
+            self.get_logger().error(f'not activated: {names} would command the robot, too')
+            return FAILURE
         try:
             self.loop.activate()
         except ControlFault as fault:
@@ -125,7 +155,7 @@ class TrajectoryControllerNode(LifecycleNode):
         return SUCCESS
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Zero once, then no more commands."""
+        """Bring the robot to rest, close its brakes, then no more commands."""
         if self.loop is not None:
             self.loop.deactivate()
         return SUCCESS
@@ -143,9 +173,21 @@ class TrajectoryControllerNode(LifecycleNode):
         self._release()
         return SUCCESS
 
+    def wind_down(self) -> bool:
+        """Begin or go on to end before the process does; whether that is done.
+
+        The robot comes to rest by category 1, and the client of its goal hears of it.
+        """
+        if self.loop is not None:
+            self.loop.shut_down()
+            if self._source is not None and not self._source.publishers:
+                self.loop.power_off()  # the robot has gone
+        return (self.loop is None or not self.loop.commanding) and not self._follow.busy
+
     def close(self) -> None:
         """Stop commanding before the process ends."""
         self._release()
+        self._safety.destroy()
         self._follow.close()
 
     def destroy_node(self) -> None:
@@ -165,6 +207,7 @@ class TrajectoryControllerNode(LifecycleNode):
         warm = replace(options, max_interval=math.inf)
         _warm_up(TrajectoryController(model, gains, nominal_feedforward(model), warm))
         controller = TrajectoryController(model, gains, feedforward, options)
+        self._brakes = Brakes(self)
         self._output = ControllerPublishers(self, model.actuated_joints, motors)
         self._source = PolledSubscription(self, JointState, 'joint_states', MEASURED)
         timed = values['update_mode'] == 'timer'
@@ -177,10 +220,14 @@ class TrajectoryControllerNode(LifecycleNode):
             JointStateReader(model.actuated_joints, model.joint_names, motors),
             self._source,
             self._output,
+            self._brakes,
             values['rate'] if timed else None,
             values['state_timeout' if timed else 'lockstep_timeout'],
             self._on_fault,
             self._follow.finish,
+            self._on_end,
+            self._safety.poll,
+            ShutdownTimes(values['settle_time'], values['brake_time']),
         )
 
     def _release(self) -> None:
@@ -190,7 +237,9 @@ class TrajectoryControllerNode(LifecycleNode):
             self._source.destroy()
         if self._output is not None:
             self._output.destroy()
-        self.loop = self._output = self._source = None
+        if self._brakes is not None:
+            self._brakes.destroy()
+        self.loop = self._output = self._source = self._brakes = None
 
     def _start(self) -> None:
         """Configure and activate, trying again until joint states come."""
@@ -213,6 +262,33 @@ class TrajectoryControllerNode(LifecycleNode):
         if self.executor is not None:
             self.executor.create_task(self._go_inactive)
             self.executor.wake()
+
+    def _on_end(self) -> None:
+        """Wake those who wait for the end of the commands, from whatever thread."""
+        waiting, self._ended = self._ended, []
+        for each in waiting:
+            each.set_result(None)
+        if self.executor is not None:
+            self.executor.wake()
+
+    async def _end_of_commands(self) -> None:
+        """Stop by category 1 and wait until commands have ended."""
+        loop = self.loop
+        if loop is None or not loop.commanding:
+            return
+        ended = Future()
+        self._ended.append(ended)
+        loop.shut_down()
+        if loop.commanding:
+            await ended
+
+    def _look_for_others(self) -> None:
+        loop, output = self.loop, self._output
+        if loop is None or output is None or not loop.commanding:
+            return
+        if others := output.other_commanders():
+            names = ', '.join(others)
+            loop.shut_down(StopEvent.FOREIGN_COMMANDS, f'{names} commands the robot, too')
 
     def _go_inactive(self) -> None:
         stopped = self.loop is not None and not self.loop.commanding

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Sequence
 
@@ -17,6 +18,8 @@ from rclpy.signals import SignalHandlerOptions
 from pkm_description.errors import PkmError
 
 LONGEST_WAIT = 0.1  # [s] until a signal is noticed
+LONGEST_WIND_DOWN = 10.0  # [s] from a signal to the end of a node
+LAST_ANSWERS = 5  # turns of the executor in which answers of a node that has ended go out
 PAUSE = 1e-3  # [s] after a failed callback, so that one that always fails takes no whole core
 
 
@@ -47,9 +50,10 @@ def run_node(
 
     An error in a callback is logged and the node runs on, unless it is a `FatalError`.
     A signal only ends the spinning: ROS is still up while the node closes, so a node can
-    say goodbye, and nothing of it meets a context that is gone. A method `close` of the node,
-    if it has one, is called at the end, before the node is destroyed. The executor is not the
-    multi-threaded one, whose timing is erratic.
+    say goodbye, and nothing of it meets a context that is gone. Two methods of the node are
+    called where it has them: after a signal `wind_down`, while it spins on, until that returns
+    True or for `LONGEST_WIND_DOWN`; and `close` at the end, before the node is destroyed. The
+    executor is not the multi-threaded one, whose timing is erratic.
     """
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -72,6 +76,7 @@ def run_node(
                     return 1
                 _log(node, error)
                 stop.wait(PAUSE)
+        _wind_down(node, executor)
     except (PkmError, ParameterException) as error:
         name = node.get_name() if node is not None else 'error'
         print(f'{name}: {error}', file=sys.stderr)
@@ -88,6 +93,20 @@ def run_node(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
     return 0
+
+
+def _wind_down(node: Node, executor: Executor) -> None:
+    wind_down: Callable[[], bool] | None = getattr(node, 'wind_down', None)
+    if wind_down is None:
+        return
+    deadline = time.monotonic() + LONGEST_WIND_DOWN
+    last = LAST_ANSWERS
+    while last and time.monotonic() < deadline and rclpy.ok():
+        try:
+            last -= wind_down()
+            executor.spin_once(timeout_sec=PAUSE)
+        except Exception as error:
+            _log(node, error)
 
 
 def _log(node: Node, error: Exception) -> None:

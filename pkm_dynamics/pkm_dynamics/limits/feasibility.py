@@ -19,12 +19,12 @@ from pkm_dynamics.limits.margins import FeasibilityReport, Margin
 from pkm_dynamics.limits.robot_limits import LimitOptions, Limits
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
-from pkm_dynamics.trajectories import Execution, FourierTrajectory, StoppedExecution, Trajectory
+from pkm_dynamics.trajectories import Execution, FourierTrajectory, PacedExecution, Trajectory
 from pkm_dynamics.trajectories.base import finite_number
 
 __all__ = ['FeasibilityReport', 'Margin', 'check_feasibility']
 
-Moving = Trajectory | Execution | StoppedExecution
+Moving = Trajectory | Execution | PacedExecution
 Checked = PlatformMotion | Moving
 
 BLOCK = 4096  # samples that are judged at once: enough for the kernels, little memory

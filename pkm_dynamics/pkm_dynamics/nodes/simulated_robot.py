@@ -13,8 +13,8 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
-from std_msgs.msg import Float64MultiArray
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 import pkm_description
@@ -42,6 +42,9 @@ PARAMETERS = (
     NodeParameter(
         'command_timeout', 0.1, 'without a command for this long the brakes close', 's', 1e-3, 60.0
     ),
+    NodeParameter(
+        'brake_time', 0.03, 'from a command to the closed brakes, simulated', 's', 0.0, 10.0
+    ),
     NodeParameter('ground_truth', True, 'publish noise-free positions, velocities and forces'),
     NodeParameter('clock', True, 'publish the simulated time on /clock'),
     *(
@@ -54,6 +57,9 @@ PARAMETERS = (
 # no harm where commands say which state they answer.
 REPEAT = 0.05
 UNSTAMPED_REPEAT = 0.5
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# [s] for controllers to bring the robot to rest when all nodes are ended at once
+LONGEST_GOODBYE = 2.0
 # Behind its deadlines by more than this [s], the free run gives the lost time up.
 LONGEST_LAG = 0.1
 
@@ -65,7 +71,9 @@ class SimulatedRobot(Node):
     results do not depend on the machine's load; without an answer the state is
     published again. When running freely a thread of its own steps the plant at
     absolute deadlines with the latest command; without one for `command_timeout` the
-    brakes hold the robot where it is. Nothing moves before the first command.
+    brakes hold the robot where it is. Nothing moves before the first command. Brakes that were
+    told to close on `brakes/close` hold it, too, whatever the commands, until they are told to
+    open; `brakes/closed` says whether they do.
     """
 
     def __init__(self) -> None:
@@ -87,6 +95,9 @@ class SimulatedRobot(Node):
         self._repeat = REPEAT
         self._braked = True
         self._failure: Exception | None = None
+        self._end: float | None = None  # [s] when the node ends though it is commanded
+        self._brake_time = float(values['brake_time'])
+        self._close_at: float | None = None  # [s] simulated, when brakes told to close have done it
 
         joints = self._plant.actuated_joints
         self._motors = spoken_by(description)
@@ -101,6 +112,10 @@ class SimulatedRobot(Node):
         self.create_subscription(
             Float64MultiArray, 'effort_controller/commands', self._on_command, QoSProfile(depth=10)
         )
+        self.create_subscription(Bool, 'brakes/close', self._on_brakes, LATCHED)
+        self._closed = self.create_publisher(Bool, 'brakes/closed', LATCHED)
+        self._closed.publish(Bool(data=True))
+        self._told = True
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._publish()
@@ -113,6 +128,13 @@ class SimulatedRobot(Node):
         self.get_logger().info(
             f"robot '{description.name}' at home, brakes on ({mode}, {len(joints)} actuators)"
         )
+
+    def wind_down(self) -> bool:
+        """Wait for the end of the commands, as a robot does; whether there are none to wait for."""
+        if self._end is None:
+            self._end = time.monotonic() + LONGEST_GOODBYE
+        commanded = self.count_publishers('effort_controller/commands') > 0
+        return self._braked or not commanded or time.monotonic() > self._end
 
     def close(self) -> None:
         """End the stepping thread."""
@@ -142,6 +164,19 @@ class SimulatedRobot(Node):
         with self._lock:
             self._command = command
             self._commanded_at = time.monotonic()
+
+    def _on_brakes(self, message: Bool) -> None:
+        with self._lock:
+            if not message.data:
+                self._close_at = None
+            elif self._close_at is None:
+                self._close_at = self._plant.time + self._brake_time
+
+    def _tell_brakes(self, closed: bool) -> None:
+        self._braked = closed
+        if closed != self._told:
+            self._told = closed
+            self._closed.publish(Bool(data=closed))
 
     # -- stepping -----------------------------------------------------------------
 
@@ -187,23 +222,27 @@ class SimulatedRobot(Node):
             self._command = command = None
         if command is None:
             if not self._braked:
-                self._braked = True
+                self._tell_brakes(True)
                 self.get_logger().warning(f'no valid command for {self._timeout:g} s: brakes on')
             if self._failure is None:
                 self._plant.hold()
                 self._publish()
             return
-        if self._braked:
-            self.get_logger().info('brakes off')
         self._step(command)
 
     def _step(self, command: Floats) -> None:
         """Step and publish; a simulation that diverged shows nothing until it is reset."""
         if self._failure is not None:
             return
-        self._braked = False
+        closed = self._close_at is not None and self._plant.time >= self._close_at
+        if closed != self._braked:
+            self.get_logger().info(f'brakes {"on" if closed else "off"}')
+        self._tell_brakes(closed)
         try:
-            self._plant.step(command)
+            if closed:
+                self._plant.hold()
+            else:
+                self._plant.step(command)
         except Exception as error:
             self._fail(error)
             return
@@ -212,7 +251,7 @@ class SimulatedRobot(Node):
     def _fail(self, error: Exception) -> None:
         """Close the brakes and show nothing until a reset."""
         self._command = None
-        self._braked = True
+        self._tell_brakes(True)
         self._failure = error
         message = _text(error)
         if not isinstance(error, SimulationError):
@@ -223,8 +262,8 @@ class SimulatedRobot(Node):
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         with self._lock:
-            self._command = self._failure = None
-            self._braked = True
+            self._command = self._failure = self._close_at = None
+            self._tell_brakes(True)
             self._plant.reset(time=self._plant.time + self._plant.step_time)
             self._repeat = REPEAT
             self._publish()

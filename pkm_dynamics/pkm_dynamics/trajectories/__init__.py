@@ -2,7 +2,7 @@
 
 from pkm_dynamics.trajectories.base import COORDINATES, PLATFORM_COORDINATES, Trajectory
 from pkm_dynamics.trajectories.circle import CircleTrajectory, benchmark_circle
-from pkm_dynamics.trajectories.execution import Execution, ExecutionState, Phase, StoppedExecution
+from pkm_dynamics.trajectories.execution import Execution, ExecutionState, PacedExecution, Phase
 from pkm_dynamics.trajectories.fourier_series import FourierTrajectory
 from pkm_dynamics.trajectories.point_to_point import PointToPoint
 from pkm_dynamics.trajectories.sampled import SampledTrajectory
@@ -18,7 +18,7 @@ __all__ = [
     'Phase',
     'PointToPoint',
     'SampledTrajectory',
-    'StoppedExecution',
+    'PacedExecution',
     'Trajectory',
     'benchmark_circle',
     'load_trajectory',

@@ -29,6 +29,7 @@ from pkm_dynamics.trajectories.base import (
     finite_number,
     to_motion,
 )
+from pkm_dynamics.trajectories.path_clock import PathClock
 from pkm_dynamics.trajectories.point_to_point import quintic_area, quintic_blend, quintic_duration
 
 APPROACH_ACCELERATION = 1.0  # [m/s^2, rad/s^2] bound of the approach
@@ -173,37 +174,67 @@ class Execution:
         """Evaluate as a motion of the platform; see `Trajectory.motion`."""
         return to_motion(self.trajectory, self.evaluate(t), model, initial)
 
-    def stop(self, t: float, stop_time: float = 0.5) -> StoppedExecution:
+    def stop(self, t: float, stop_time: float = 0.5) -> PacedExecution:
         """Return this execution, but coming to rest on the path within `stop_time` [s] from `t`."""
-        return StoppedExecution(self, t, stop_time)
+        return PacedExecution(self).stop(t, stop_time)
 
 
-class StoppedExecution:
-    """An execution whose clock runs down to rest from `stop_start` on.
+class PacedExecution:
+    """An execution at the rate of a clock, which slows it down on its path or stops it.
 
-    It offers the same methods as `Execution`; its phase is STOPPING, then HOLD.
+    It offers the same methods as `Execution`, its times are those of the clock; once stopped its
+    phase is STOPPING, then HOLD.
     """
 
-    def __init__(self, execution: Execution, stop_start: float, stop_time: float) -> None:
+    def __init__(self, execution: Execution, rate: float = 1.0) -> None:
         self.execution = execution
         self.trajectory = execution.trajectory
-        self.stop_start = finite_number('stop_start', stop_start)
-        self.stop_time = finite_number('stop_time', stop_time, positive=True)
-        self.duration = self.stop_start + self.stop_time
+        self.clock = PathClock(finite_number('rate', rate, within=(0.0, 1.0)))
+        self._stopped: float | None = None  # [s] since when
 
-    def _clock(self, t: float) -> tuple[float, float, float]:
-        """Time of the execution and its derivatives at time `t` [s]."""
-        if t <= self.stop_start:
-            return t, 1.0, 0.0
-        if t >= self.duration:
-            return self.stop_start + 0.5 * self.stop_time, 0.0, 0.0
-        area, value, slope = _ramp((self.duration - t) / self.stop_time)
-        return self.stop_start + self.stop_time * (0.5 - area), value, -slope / self.stop_time
+    @property
+    def start(self) -> Floats:
+        """Coordinates (n_c,) where the robot rests at time 0."""
+        return self.execution.start
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it comes to rest before its end."""
+        return self._stopped is not None
+
+    @property
+    def duration(self) -> float:
+        """Time [s] at which the robot is at rest, infinite where the clock stands still before."""
+        if self.stopped:
+            return self.clock.end
+        left = self.execution.duration - self.clock.at(self.clock.end)[0]
+        if left <= 0.0 or self.clock.target <= 0.0:
+            return np.inf if left > 0.0 else self.clock.end
+        return self.clock.end + left / self.clock.target
+
+    def pace(self, t: float, rate: float, duration: float) -> None:
+        """Go on at `rate` of the full speed, reached within `duration` [s] from `t` [s] on."""
+        if self.stopped:
+            return
+        finite_number('rate', rate, within=(0.0, 1.0))
+        self.clock.change(t, rate, finite_number('duration', duration, positive=True))
+
+    def stop(self, t: float, stop_time: float = 0.5) -> PacedExecution:
+        """Come to rest on the path within `stop_time` [s] from `t` [s] on; return this object.
+
+        What is stopping already stops as it does.
+        """
+        if not self.stopped:
+            finite_number('stop_start', t)
+            finite_number('stop_time', stop_time, positive=True)
+            self.clock.change(t, 0.0, stop_time)
+            self._stopped = t
+        return self
 
     def state(self, t: float) -> ExecutionState:
-        """Return where the execution is at time `t` [s]."""
-        inner = self.execution.state(self._clock(t)[0])
-        if t < self.stop_start:
+        """Return where the execution is at time `t` [s]; time left is that at full speed."""
+        inner = self.execution.state(self.clock.at(t)[0])
+        if self._stopped is None or t < self._stopped:
             return inner
         phase = Phase.STOPPING if t < self.duration else Phase.HOLD
         left = max(self.duration - t, 0.0)
@@ -212,17 +243,13 @@ class StoppedExecution:
     def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and their time derivatives, (N, n_c) each, at times t (N,) [s]."""
         times = np.atleast_1d(np.asarray(t, dtype=float)).tolist()
-        return _along(self.execution, [self._clock(time) for time in times])
+        return _along(self.execution, [self.clock.at(time) for time in times])
 
     def motion(
         self, t: ArrayLike, model: ClosedChainModel, initial: PlatformMotion | None = None
     ) -> PlatformMotion:
         """Evaluate as a motion of the platform; see `Trajectory.motion`."""
         return to_motion(self.trajectory, self.evaluate(t), model, initial)
-
-    def stop(self, t: float, stop_time: float = 0.5) -> StoppedExecution:
-        """Return this object: it is stopping already."""
-        return self
 
 
 def _ramp(u: float) -> tuple[float, float, float]:

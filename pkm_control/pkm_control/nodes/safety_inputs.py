@@ -1,0 +1,97 @@
+"""What people and safety devices tell the controller: protective stops and the speed override."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from std_msgs.msg import Bool, Float64
+from std_srvs.srv import Trigger
+
+from pkm_control.nodes.brakes import LATCHED
+from pkm_control.nodes.control_loop import ControlLoop
+from pkm_control.nodes.joint_state_reader import PolledSubscription
+from pkm_control.protective_stop import ProtectiveStop
+from pkm_control.stops import StopEvent
+from pkm_description.errors import TrajectoryError
+
+REQUESTS = QoSProfile(depth=10)
+
+
+class SafetyInputs:
+    """Topics and services beside the goals; `poll` runs in the thread of the control loop.
+
+    `~/protective_stop` (std_msgs/Bool, or the service std_srvs/Trigger) stops the robot by
+    category 1 and keeps it from being activated until the service `~/reset_protective_stop`,
+    which a last message True on the topic refuses. `~/speed_override` (std_msgs/Float64, 0 to 1)
+    slows motions down on their paths.
+    """
+
+    def __init__(self, node: Node, loop: Callable[[], ControlLoop | None]) -> None:
+        self._node = node
+        self._loop = loop
+        self.protective_stop = ProtectiveStop()
+        self.override = 1.0
+        self._requests = PolledSubscription(node, Bool, '~/protective_stop', REQUESTS)
+        self._overrides = PolledSubscription(node, Float64, '~/speed_override', REQUESTS)
+        self._latched = node.create_publisher(Bool, '~/protective_stop_active', LATCHED)
+        group = ReentrantCallbackGroup()
+        services = (('~/protective_stop', self._on_stop), ('~/reset_protective_stop', self._reset))
+        for name, callback in services:
+            node.create_service(Trigger, name, callback, callback_group=group)
+        self._latched.publish(Bool(data=False))
+
+    def poll(self) -> None:
+        """Take what has come."""
+        while (request := self._requests.take()) is not None:
+            if request.data:
+                self._stop('asked for on the topic protective_stop', lasting=True)
+            else:
+                self.protective_stop.release()
+        while (override := self._overrides.take()) is not None:
+            self._set_override(override.data)
+
+    def destroy(self) -> None:
+        """Remove the subscriptions; no thread may poll any more."""
+        self._requests.destroy()
+        self._overrides.destroy()
+
+    def _stop(self, reason: str, lasting: bool = False) -> None:
+        if not self.protective_stop.request(reason, lasting):
+            return
+        self._node.get_logger().fatal(f'protective stop: {reason}')
+        self._latched.publish(Bool(data=True))
+        loop = self._loop()
+        if loop is not None:
+            loop.shut_down(StopEvent.PROTECTIVE_STOP, f'protective stop {reason}')
+
+    def _set_override(self, rate: float) -> None:
+        loop = self._loop()
+        if loop is None:
+            return
+        try:
+            with loop.lock:
+                loop.controller.set_rate(float(rate))
+        except TrajectoryError as error:
+            self._node.get_logger().error(f'speed_override: {error}', throttle_duration_sec=1.0)
+            return
+        self.override = float(rate)
+
+    def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._stop('asked for by the service')
+        response.success = True
+        response.message = self.protective_stop.reason
+        return response
+
+    def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        loop = self._loop()
+        if loop is not None and loop.commanding:
+            response.message = 'the robot is still stopping'
+        elif not self.protective_stop.reset():
+            response.message = 'the topic protective_stop still asks for it'
+        else:
+            self._latched.publish(Bool(data=False))
+            response.success, response.message = True, 'the controller may be activated'
+        return response
