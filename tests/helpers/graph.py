@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
@@ -16,17 +17,20 @@ class Graph:
     """Nodes on one executor, with everything that a tester hears by topic.
 
     Used as a context manager. Nodes are made by `add` after the context exists; their
-    parameters come as `name:=value`.
+    parameters come as `name:=value`, and so do the names of topics and nodes to `remap`.
     """
 
-    def __init__(self, *parameters: str) -> None:
+    def __init__(self, *parameters: str, remap: Sequence[str] = ()) -> None:
         self.parameters = parameters
+        self.remap = remap
         self.heard: dict[str, list] = defaultdict(list)
 
     def __enter__(self) -> Graph:
         arguments = ['--ros-args']
         for parameter in self.parameters:
             arguments += ['-p', parameter]
+        for names in self.remap:
+            arguments += ['-r', names]
         domain = fresh_domain()
         self._outer_domain = os.environ.get('ROS_DOMAIN_ID')
         os.environ['ROS_DOMAIN_ID'] = str(domain)
@@ -54,6 +58,12 @@ class Graph:
         self.nodes.append(node)
         self.executor.add_node(node)
         return node
+
+    def kill(self, node) -> None:
+        """Take a node away, as if its process had died."""
+        self.nodes.remove(node)
+        self.executor.remove_node(node)
+        node.destroy_node()
 
     def listen(self, message_type, topic, qos=1000):
         """Collect the messages of a topic."""

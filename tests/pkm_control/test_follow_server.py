@@ -86,7 +86,11 @@ class Bench:
         )
         monkeypatch.setattr(follow_server, 'check_feasibility', self._check)
         self.server = follow_server.FollowServer(
-            self.node, lambda: self.loop, 500.0, lambda *reason: self.rejected.append(reason)
+            self.node,
+            lambda: self.loop,
+            500.0,
+            lambda *reason: self.rejected.append(reason),
+            SimpleNamespace(begin=lambda *_: None, end=lambda: None),
         )
 
     def _wake(self) -> None:

@@ -23,7 +23,7 @@ def state(**positions: float) -> JointState:
 
 
 def test_positions_come_in_the_order_of_the_actuated_joints() -> None:
-    reader = JointStateReader(['b', 'a'], ['passive'])
+    reader = JointStateReader(['b', 'a'])
     np.testing.assert_array_equal(reader.read(state(a=1.0, b=2.0)), [2.0, 1.0])
     np.testing.assert_array_equal(reader.read(state(a=3.0, b=4.0)), [4.0, 3.0])
     np.testing.assert_array_equal(reader.read(state(b=5.0, passive=np.nan, a=6.0)), [5.0, 6.0])
@@ -35,20 +35,29 @@ def test_positions_come_in_the_order_of_the_actuated_joints() -> None:
     [
         (state(a=1.0), "joint 'b' is missing; got a"),
         (state(), "joint 'b' is missing; got none"),
-        (state(a=1.0, b=2.0, w=3.0), "unknown joint 'w'; actuated are b, a"),
-        (JointState(name=['a', 'b', 'a'], position=[1.0] * 3), 'a joint is named twice: a, b, a'),
+        (JointState(name=['a', 'b', 'a'], position=[1.0] * 3), "joint 'a' is named twice: a, b, a"),
         (JointState(name=['a', 'b'], position=[1.0]), '2 joint names, but 1 positions'),
         (state(a=np.inf, b=2.0), 'a: measured position is not finite'),
     ],
 )
 def test_states_that_are_not_valid_are_refused_time_and_again(message, reason) -> None:
-    reader = JointStateReader(['b', 'a'], ['passive'])
+    reader = JointStateReader(['b', 'a'])
     for _ in range(2):
         with pytest.raises(ControlFault) as caught:
             reader.read(message)
         assert str(caught.value) == f'joint_states: {reason}'
         assert caught.value.code is ErrorCode.BAD_STATE
         np.testing.assert_array_equal(reader.read(state(a=1.0, b=2.0)), [2.0, 1.0])
+
+
+def test_joints_of_others_may_share_the_topic_and_the_message() -> None:
+    reader = JointStateReader(['b', 'a'])
+    assert not reader.concerns(state(gripper=1.0)) and not reader.concerns(state())
+    ours = state(gripper=np.nan, b=2.0, rail=7.0, a=1.0)
+    assert reader.concerns(ours) and reader.concerns(state(a=1.0))
+    np.testing.assert_array_equal(reader.read(ours), [2.0, 1.0])
+    twice = JointState(name=['rail', 'a', 'rail', 'b'], position=[9.0, 1.0, 9.0, 2.0])
+    np.testing.assert_array_equal(reader.read(twice), [2.0, 1.0])
 
 
 @pytest.mark.ros

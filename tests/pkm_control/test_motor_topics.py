@@ -67,7 +67,7 @@ def test_the_side_is_checked(robot):
 
 
 def test_states_of_motors_become_those_of_joints(side):
-    reader = JointStateReader(side.joints, [], side)
+    reader = JointStateReader(side.joints, side)
     motors = np.array([3.0, -1.0, 2.0])
     names = list(side.motors)
     read = reader.read(JointState(name=names[::-1], position=motors[::-1].tolist()))

@@ -13,10 +13,14 @@ from graph import Graph  # noqa: E402
 from lifecycle_msgs.msg import State, Transition  # noqa: E402
 from lifecycle_msgs.srv import ChangeState, GetState  # noqa: E402
 from rclpy.action import ActionClient  # noqa: E402
+from rclpy.qos import QoSProfile, ReliabilityPolicy  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import Float64MultiArray  # noqa: E402
+from std_msgs.msg import Bool, Float64, Float64MultiArray  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
+from unique_identifier_msgs.msg import UUID  # noqa: E402
 
 from pkm_control.control_types import ErrorCode  # noqa: E402
+from pkm_control.nodes.brakes import LATCHED  # noqa: E402
 from pkm_control.nodes.trajectory_controller import TrajectoryControllerNode  # noqa: E402
 from pkm_description import load  # noqa: E402
 from pkm_dynamics import ClosedChainModel  # noqa: E402
@@ -268,8 +272,8 @@ def test_model_is_replaced_or_refused_with_the_reason() -> None:
         ({'positions': [np.nan] * 6}, 'not finite'),
         ({'positions': [0.8] * 5}, '6 joint names, but 5 positions'),
         (
-            {'positions': [0.8] * 7, 'names': [*MODEL.actuated_joints, 'tail']},
-            "unknown joint 'tail'",
+            {'positions': [0.8] * 7, 'names': [*MODEL.actuated_joints, MODEL.actuated_joints[0]]},
+            'is named twice',
         ),
     ],
 )
@@ -381,3 +385,103 @@ def test_stamps_jumping_ahead_abort_the_motion() -> None:
         assert final.result.error_code == Result.BAD_STATE
         assert 'jumped ahead by 0.899' in final.result.error_msg
         graph.until(lambda: graph.lifecycle() == State.PRIMARY_STATE_INACTIVE)
+
+
+def test_a_lost_client_stops_its_motion() -> None:
+    with Controller() as graph:
+        graph.activate()
+        final = graph.result(graph.send(shake(), periods=500, heartbeat_timeout=0.5))
+        assert final.result.error_code == Result.CLIENT_LOST
+        assert 'no heartbeat of the client' in final.result.error_msg
+        assert graph.node.loop.commanding  # it holds
+
+
+def test_a_client_with_a_heartbeat_is_followed_to_the_end() -> None:
+    with Controller() as graph:
+        beats = graph.tester.create_publisher(UUID, 'trajectory_controller/heartbeat', 10)
+        graph.activate()
+        handle = graph.send(shake(), periods=3, heartbeat_timeout=0.5)
+        graph.tester.create_timer(0.05, lambda: beats.publish(handle.goal_id))
+        assert graph.result(handle).result.error_code == Result.NONE
+
+
+def test_best_effort_states_are_heard() -> None:
+    with Controller(robot=False) as graph:
+        quality = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+        graph.tester.destroy_publisher(graph.states)
+        graph.states = graph.tester.create_publisher(JointState, 'joint_states', quality)
+        graph.activate()
+        graph.until(lambda: graph.commands)
+
+
+def test_a_protective_stop_is_latched_until_its_reset() -> None:
+    with Controller('feedforward:=nominal') as graph:
+        topic = graph.tester.create_publisher(Bool, 'trajectory_controller/protective_stop', 10)
+        graph.until(lambda: topic.get_subscription_count() > 0)
+        graph.activate()
+        handle = graph.send(shake(), periods=500)
+        graph.until(lambda: graph.seen(Phase.RUN))
+        topic.publish(Bool(data=True))
+        final = graph.result(handle)
+        assert final.result.error_code == Result.PROTECTIVE_STOP
+        graph.until(lambda: graph.lifecycle() == State.PRIMARY_STATE_INACTIVE)
+        assert 'PROTECTIVE_STOP' in graph.diagnosed().message
+        assert not graph.transition(Transition.TRANSITION_ACTIVATE)
+        reset = 'trajectory_controller/reset_protective_stop'
+        assert not graph.call(Trigger, reset, Trigger.Request()).success
+        topic.publish(Bool(data=False))
+        graph.until(lambda: graph.call(Trigger, reset, Trigger.Request()).success)
+        assert graph.transition(Transition.TRANSITION_ACTIVATE)
+        assert graph.result(graph.send(shake())).result.error_code == Result.NONE
+
+
+def test_another_node_that_commands_stops_the_robot_and_keeps_it_inactive() -> None:
+    with Controller('feedforward:=nominal') as graph:
+        graph.activate()
+        handle = graph.send(shake(), periods=500)
+        graph.until(lambda: graph.seen(Phase.RUN))
+        other = graph.tester.create_publisher(Float64MultiArray, 'effort_controller/commands', 10)
+        final = graph.result(handle)
+        assert final.result.error_code == Result.FOREIGN_COMMANDS
+        assert '/tester' in final.result.error_msg
+        graph.until(lambda: graph.lifecycle() == State.PRIMARY_STATE_INACTIVE)
+        assert not graph.transition(Transition.TRANSITION_ACTIVATE)
+        graph.tester.destroy_publisher(other)
+        graph.until(lambda: graph.transition(Transition.TRANSITION_ACTIVATE))
+
+
+def test_a_deactivated_robot_rests_on_its_brakes_before_the_force_goes() -> None:
+    with Controller('feedforward:=nominal') as graph:
+        graph.listen(Bool, 'brakes/closed', LATCHED)
+        graph.activate()
+        handle = graph.send(shake(), periods=500)
+        graph.until(lambda: graph.seen(Phase.RUN))
+        assert graph.transition(Transition.TRANSITION_DEACTIVATE)
+        assert graph.result(handle).result.error_code == Result.DEACTIVATED
+        zero = [not any(command.data) for command in graph.commands]
+        assert zero.index(True) == len(zero) - 1  # one, the last
+        assert graph.heard['brakes/closed'][-1].data
+        last = graph.seen(Phase.HOLD)[-20:]
+        moved = np.ptp([list(state.position) for state in last], axis=0)
+        assert moved.max() < 2e-4  # noise of the sensors; it does not fall
+
+
+def test_the_speed_override_slows_motions_down_and_pauses_them() -> None:
+    with Controller('feedforward:=nominal') as graph:
+        override = graph.tester.create_publisher(Float64, 'trajectory_controller/speed_override', 1)
+        graph.until(lambda: override.get_subscription_count() > 0)
+        graph.activate()
+        handle = graph.send(shake(), periods=3)
+        graph.until(lambda: graph.seen(Phase.RUN))
+        for refused in (float('nan'), 1.5, -0.1):
+            override.publish(Float64(data=refused))
+        override.publish(Float64(data=0.0))
+        graph.until(lambda: graph.heard['trajectory_controller/state'][-1].rate == 0.0)
+        still = graph.heard['trajectory_controller/state'][-1].trajectory_time
+        graph.until(lambda: graph.heard['trajectory_controller/state'][-1].rate == 0.0)
+        for _ in range(100):
+            graph.executor.spin_once(timeout_sec=0.01)
+        assert graph.heard['trajectory_controller/state'][-1].trajectory_time == still
+        override.publish(Float64(data=0.5))
+        graph.until(lambda: graph.heard['trajectory_controller/state'][-1].rate == 0.5)
+        assert graph.result(handle).result.error_code == Result.NONE

@@ -13,8 +13,10 @@ from lifecycle_msgs.srv import GetState
 from rclpy.action import ActionClient, ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from unique_identifier_msgs.msg import UUID
 
 import pkm_description
 from pkm_description.nodes.background import Background
@@ -34,10 +36,13 @@ STATUS = GoalStatus
 CODE, FOLLOW = Excite.Result, FollowPlatformTrajectory.Result
 
 
+BEST_EFFORT = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
 class Pretender(Node):
     """Robot and controller: follows any goal perfectly, at 100 Hz, or does not."""
 
-    def __init__(self, model):
+    def __init__(self, model, measured=1000):
         super().__init__('trajectory_controller')
         self.model = model
         self.lifecycle, self.talking = 'active', True
@@ -47,10 +52,12 @@ class Pretender(Node):
         self._run = None
         self._step = 0
         self._waiting = Background(self, 'stand-in')
-        self._states = self.create_publisher(JointState, 'joint_states', 1000)
-        self._currents = self.create_publisher(MotorCurrents, 'motor_currents', 1000)
+        self._states = self.create_publisher(JointState, 'joint_states', measured)
+        self._currents = self.create_publisher(MotorCurrents, 'motor_currents', measured)
         self._own = self.create_publisher(ControllerState, '~/state', 1000)
         self.create_service(GetState, '~/get_state', self._on_state)
+        self.beats = []
+        self.create_subscription(UUID, '~/heartbeat', self.beats.append, 10)
         self.create_timer(1.0 / RATE, self._tick)
         self._server = ActionServer(
             self,
@@ -110,9 +117,9 @@ class Pretender(Node):
 class Session:
     """A graph with both nodes and a client."""
 
-    def __init__(self, graph, model):
+    def __init__(self, graph, model, measured=1000):
         self.graph = graph
-        self.robot = graph.add(lambda: Pretender(model))
+        self.robot = graph.add(lambda: Pretender(model, measured))
         self.server = graph.add(ExcitationServer)
         self.client = ActionClient(graph.tester, Excite, 'excitation_server/excite')
         self.phases = []
@@ -166,6 +173,52 @@ def test_a_run_ends_with_a_verified_bag(session, model, tmp_path):
     assert dataset.efforts == pytest.approx(np.full((150, 6), 23.0))
     assert 'outcome: complete' in outcome_of(tmp_path / 'bag')
     assert not (tmp_path / 'bag.partial').exists()
+
+
+PARAMETERS = ('rate:=100.0', 'topic_timeout:=3.0', 'silence_timeout:=5.0')
+
+
+def test_drivers_with_names_of_their_own_that_promise_no_delivery(model, tmp_path):
+    remap = ('motor_currents:=/drv/currents', 'joint_states:=/drv/states')
+    with Graph(*PARAMETERS, remap=remap) as graph:
+        session = Session(graph, model, BEST_EFFORT)
+        answer = session.result(session.send(tmp_path / 'bag'))
+        assert answer.result.error_code == CODE.NONE, answer.result.error_msg
+        assert answer.result.quality.usable
+    assert load(tmp_path / 'bag').for_model(model).efforts.shape == (150, 6)
+    text = outcome_of(tmp_path / 'bag')
+    assert '/motor_currents: /drv/currents' in text and '/joint_states: /drv/states' in text
+
+
+def test_the_client_of_the_controller_shows_that_it_lives(session, tmp_path):
+    session.result(session.send(tmp_path / 'bag', periods=2))
+    beats = {bytes(beat.uuid) for beat in session.robot.beats}
+    assert len(session.robot.beats) > 5 and len(beats) == 1
+
+
+def test_a_controller_that_dies_is_told_within_two_seconds(model, tmp_path):
+    with Graph(*PARAMETERS) as graph:
+        session = Session(graph, model)
+        handle = session.send(tmp_path / 'bag', periods=100)
+        graph.until(lambda: session.phases.count('running') > 5)
+        killed = time.monotonic()
+        graph.kill(session.robot)
+        answer = session.result(handle)
+        assert answer.result.error_code == CODE.TOPIC_SILENT
+        assert 'the controller is gone' in answer.result.error_msg
+        # 2 s, and what a loaded machine takes for the answer
+        assert time.monotonic() - killed < 4.0
+        assert 'outcome: aborted' in outcome_of(tmp_path / 'bag')
+
+
+def test_a_server_that_is_shut_down_ends_its_run_first(session, tmp_path):
+    handle = session.send(tmp_path / 'bag', periods=100)
+    session.graph.until(lambda: session.phases.count('running') > 5)
+    session.graph.until(session.server.wind_down)
+    answer = session.result(handle)
+    assert answer.result.error_code == CODE.CANCELED
+    assert 'shut down' in answer.result.error_msg
+    assert session.robot.stopped_smoothly
 
 
 def test_cancel_stops_the_robot_and_marks_the_bag(session, tmp_path):

@@ -196,7 +196,9 @@ class ControlLoop:
         return fresh
 
     def take_state(self, message: JointState) -> bool:
-        """Take one joint state; an invalid one ends all commands."""
+        """Take one joint state; an invalid one ends all commands, that of others is left out."""
+        if not self._reader.concerns(message):
+            return False
         try:
             positions = self._reader.read(message)
         except ControlFault as fault:

@@ -12,6 +12,7 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome, TrackingStatistics
+from pkm_control.nodes.client_watch import ClientWatch
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.stops import StopEvent
 from pkm_description.errors import PkmError, TrajectoryError
@@ -41,6 +42,7 @@ class FollowServer:
         on_rejected: Callable[
             [ErrorCode, str], None
         ],  # gets code and reason of every rejected goal
+        client: ClientWatch,  # watches who sent the goal that moves the robot
     ) -> None:
         self._node = node
         self._loop = loop
@@ -49,6 +51,7 @@ class FollowServer:
         self._handle: ServerGoalHandle | None = None  # from the check of a goal to its end
         self._done: Future | None = None  # while the goal moves the robot
         self._background = Background(node, 'feasibility')
+        self._client = client
         self._server = ActionServer(
             node,
             FollowPlatformTrajectory,
@@ -182,7 +185,9 @@ class FollowServer:
         )
         if handle.is_cancel_requested:
             self._on_cancel(handle)
+        self._client.begin(bytes(handle.goal_id.uuid), handle.request.heartbeat_timeout)
         outcome: Outcome = await done
+        self._client.end()
         if outcome.succeeded:
             logger.info('motion ended at its goal')
         else:

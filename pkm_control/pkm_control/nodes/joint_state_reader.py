@@ -19,25 +19,27 @@ from pkm_dynamics.array_types import Floats
 
 
 class JointStateReader:
-    """Finds the actuated joints by name and refuses what is not a valid state.
+    """Finds the actuated joints by name, whatever else is published on the topic.
 
-    The `actuated` joints must be there, in the order of the result; the `known` ones may be. Of a
+    The `actuated` joints are those of the result, in their order; others in a message are left
+    out, and so are messages that have none of them: a gripper or a rail may share the topic. Of a
     robot that speaks of its `motors` these stand for the actuated joints in the messages.
     """
 
-    def __init__(
-        self, actuated: Sequence[str], known: Sequence[str] = (), motors: MotorSide | None = None
-    ) -> None:
+    def __init__(self, actuated: Sequence[str], motors: MotorSide | None = None) -> None:
         self._actuated = list(actuated if motors is None else motors.motors)
-        self._known = set(self._actuated) | set(known)
         self._motors = motors
         self._names: list[str] | None = None
         self._order: NDArray[np.intp] | None = None
 
+    def concerns(self, message: JointState) -> bool:
+        """Whether a message has any of the actuated joints."""
+        return message.name == self._names or not set(self._actuated).isdisjoint(message.name)
+
     def read(self, message: JointState) -> Floats:
         """Return positions (n_a,) [m, rad].
 
-        Raises ControlFault, BAD_STATE, naming the joint, when one is missing, unknown or not
+        Raises ControlFault, BAD_STATE, naming the joint, when one is missing, there twice or not
         finite, or names and positions differ in number.
         """
         if self._names is None or message.name != self._names:
@@ -53,14 +55,11 @@ class JointStateReader:
         return measured if self._motors is None else self._motors.joint_positions(measured)
 
     def _match(self, names: list[str]) -> NDArray[np.intp]:
-        for name in names:
-            if name not in self._known:
-                raise _bad(f"unknown joint '{name}'; actuated are {', '.join(self._actuated)}")
-        if len(set(names)) < len(names):
-            raise _bad(f'a joint is named twice: {", ".join(names)}')
         for name in self._actuated:
             if name not in names:
                 raise _bad(f"joint '{name}' is missing; got {', '.join(names) or 'none'}")
+            if names.count(name) > 1:
+                raise _bad(f"joint '{name}' is named twice: {', '.join(names)}")
         return np.array([names.index(name) for name in self._actuated], dtype=np.intp)
 
 

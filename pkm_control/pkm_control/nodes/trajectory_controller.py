@@ -24,6 +24,7 @@ from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
 from pkm_control.nodes.brakes import Brakes
+from pkm_control.nodes.client_watch import ClientWatch
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.nodes.controller_diagnostics import ControllerDiagnostics
 from pkm_control.nodes.controller_parameters import (
@@ -50,7 +51,8 @@ from pkm_dynamics.trajectories import PointToPoint
 from pkm_msgs.srv import SetModel
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
-MEASURED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+# Hears publishers of either kind; a lost state is one that the next one replaces.
+MEASURED = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 AUTOSTART_PERIOD = 0.1  # [s] between attempts to activate
 OTHERS_PERIOD = 0.1  # [s] between looks for other nodes that command the robot
 ENDING = (Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_ACTIVE_SHUTDOWN)
@@ -81,7 +83,8 @@ class TrajectoryControllerNode(LifecycleNode):
         self._brakes: Brakes | None = None
         self._source: PolledSubscription | None = None
         rate = values['feasibility_rate']
-        self._follow = FollowServer(self, lambda: self.loop, rate, self._on_rejected)
+        self._client = ClientWatch(self, self._on_client_lost)
+        self._follow = FollowServer(self, lambda: self.loop, rate, self._on_rejected, self._client)
         self._diagnostics = ControllerDiagnostics(self, values['robot'])
         self._safety = SafetyInputs(self, lambda: self.loop)
         self._ended: list[Future] = []  # of those who wait for the end of the commands
@@ -188,6 +191,7 @@ class TrajectoryControllerNode(LifecycleNode):
         """Stop commanding before the process ends."""
         self._release()
         self._safety.destroy()
+        self._client.destroy()
         self._follow.close()
 
     def destroy_node(self) -> None:
@@ -217,7 +221,7 @@ class TrajectoryControllerNode(LifecycleNode):
         )
         return ControlLoop(
             controller,
-            JointStateReader(model.actuated_joints, model.joint_names, motors),
+            JointStateReader(model.actuated_joints, motors),
             self._source,
             self._output,
             self._brakes,
@@ -226,7 +230,7 @@ class TrajectoryControllerNode(LifecycleNode):
             self._on_fault,
             self._follow.finish,
             self._on_end,
-            self._safety.poll,
+            self._poll,
             ShutdownTimes(values['settle_time'], values['brake_time']),
         )
 
@@ -263,6 +267,11 @@ class TrajectoryControllerNode(LifecycleNode):
             self.executor.create_task(self._go_inactive)
             self.executor.wake()
 
+    def _poll(self) -> None:
+        """Take what others than the robot say, in the thread of the loop."""
+        self._safety.poll()
+        self._client.poll()
+
     def _on_end(self) -> None:
         """Wake those who wait for the end of the commands, from whatever thread."""
         waiting, self._ended = self._ended, []
@@ -281,6 +290,12 @@ class TrajectoryControllerNode(LifecycleNode):
         loop.shut_down()
         if loop.commanding:
             await ended
+
+    def _on_client_lost(self, reason: str) -> None:
+        loop = self.loop
+        if loop is not None:
+            with loop.lock:
+                loop.controller.stop(StopEvent.CLIENT_LOST, reason)
 
     def _look_for_others(self) -> None:
         loop, output = self.loop, self._output

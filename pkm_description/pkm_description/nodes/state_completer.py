@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import PoseStamped, Transform, TransformStamped
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from transforms3d.quaternions import mat2quat
 
@@ -26,6 +26,8 @@ try:
 except ImportError:  # not in every ROS 2: the pose topic says the same
     TFMessage = None
 
+# Hears publishers of either kind.
+LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
     NodeParameter('rate', 20.0, 'greatest rate of the completed states', 'Hz', 0.1, 1000.0),
@@ -55,7 +57,7 @@ class StateCompleter(Node):
             self.get_logger().info('tf2_msgs is not installed: the platform is on platform_pose')
         else:
             self._tf = self.create_publisher(TFMessage, '/tf', 100)
-        self.create_subscription(JointState, 'joint_states', self._on_state, QoSProfile(depth=1))
+        self.create_subscription(JointState, 'joint_states', self._on_state, LATEST)
 
     def _on_state(self, message: JointState) -> None:
         stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec

@@ -41,6 +41,10 @@ from pkm_msgs.msg import RecordingQuality as QualityMessage
 
 POLL = 0.05  # [s] between looks at cancel requests and the state of the robot
 SETTLE = 0.2  # [s] for the last messages after the motion
+# [s] without a heartbeat until the controller stops a motion that nobody records
+HEARTBEAT_TIMEOUT = 1.0
+# [s] of silence after which a controller is asked whether it lives, and for its answer
+DOUBT, ANSWER = 1.0, 0.5
 METADATA = 'pkm/metadata'
 FOLLOW = FollowPlatformTrajectory.Result
 REJECTIONS = {
@@ -83,6 +87,7 @@ class ExcitationRun:
         self._follow: Any = None
         self._progress: tuple[float, float] = (0.0, 0.0)
         self._moved = False
+        self._ending = ''  # why the run is to end
 
     @property
     def bag(self) -> Path:
@@ -150,6 +155,8 @@ class ExcitationRun:
             given = (self._request.periods, self._request.ramp_time)
             payload = self.settings.payload
             self._metadata = recording_metadata(self.model, trajectory, *given, payload=payload)
+            if self.recorder.remapped:
+                self._metadata['remapped_topics'] = self.recorder.remapped
             texts = {METADATA: dump_metadata(self._metadata)}
             texts |= {'robot_description_yaml': description.yaml_text}
             self.recorder.begin(self.bag, {'robot_description': description.urdf, **texts})
@@ -168,6 +175,7 @@ class ExcitationRun:
             periods=request.periods,
             ramp_time=request.ramp_time,
             approach_speed=settings.approach_speed,
+            heartbeat_timeout=HEARTBEAT_TIMEOUT,
         )
         self._follow = await self.background.within(
             self.system.follow.send_goal_async(goal, feedback_callback=self._on_feedback),
@@ -184,7 +192,8 @@ class ExcitationRun:
         self._progress = (0.0, report.duration)
         while not answer.done():
             self._raise_if_canceled()
-            self._raise_if_lost()
+            await self._raise_if_lost()
+            self.system.beat(self._follow)
             self._feedback('running', *self._progress, 'following the trajectory')
             await self.background.within(answer, POLL)
         self._follow = None
@@ -215,6 +224,9 @@ class ExcitationRun:
         if follow is None:
             return
         self._feedback('running', self._progress[0], limit, 'stopping')
+        if not await self.system.answers(ANSWER):
+            self._follow = None
+            return
         result = follow.get_result_async()
         await self.background.within(follow.cancel_goal_async(), limit)
         await self.background.within(result, limit)
@@ -257,13 +269,23 @@ class ExcitationRun:
     def _on_feedback(self, message: Any) -> None:
         self._progress = (message.feedback.fraction, message.feedback.time_left)
 
+    def end(self, reason: str) -> None:
+        """Let the run end soon, as if it were canceled."""
+        self._ending = reason
+
     def _raise_if_canceled(self) -> None:
+        if self._ending:
+            raise Refused(Code.CANCELED, self._ending)
         if self.handle.is_cancel_requested:
             raise Refused(Code.CANCELED, 'canceled by the client')
 
-    def _raise_if_lost(self) -> None:
+    async def _raise_if_lost(self) -> None:
         if self.recorder.error:
             raise Refused(Code.CANNOT_WRITE, self.recorder.error)
+        silent = self.recorder.age(self.system.state_topic)
+        if silent is not None and silent > DOUBT and not await self.system.answers(ANSWER):
+            message = f'the controller is gone: silent for {silent:.1f} s, and no answer'
+            raise Refused(Code.TOPIC_SILENT, message)
         for topic in ('joint_states', self.system.state_topic):
             age = self.recorder.age(topic)
             if age is not None and age > self.settings.silence_timeout:

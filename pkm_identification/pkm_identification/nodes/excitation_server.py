@@ -77,6 +77,12 @@ class ExcitationServer(Node):
         )
         self.get_logger().info(f"ready to excite '{self._model.description.name}'")
 
+    def wind_down(self) -> bool:
+        """Begin or go on to end a run before the process ends; whether there is none."""
+        if self._run is not None:
+            self._run.end('the excitation server is shut down')
+        return not self._busy
+
     def close(self) -> None:
         """Stop a run under way and close its bag before the node goes."""
         if self._run is not None:

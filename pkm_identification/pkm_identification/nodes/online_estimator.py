@@ -41,7 +41,8 @@ PARAMETERS = (
         'least_speed', 0.01, 'slower motion of all actuators is left out', 'm/s, rad/s', 0.0, 1e3
     ),
 )
-MEASURED = QoSProfile(depth=2000, reliability=ReliabilityPolicy.RELIABLE)
+# Hears publishers of either kind.
+MEASURED = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class OnlineEstimator(Node):

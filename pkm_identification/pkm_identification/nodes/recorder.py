@@ -26,7 +26,6 @@ from pkm_identification.datasets.bags.bag_writer import BagWriter
 DEPTH = 20000
 DRAIN_PERIOD = 0.02
 HEADER_STAMP = struct.Struct('<iI')
-MEASURED = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.RELIABLE)
 
 
 @dataclass(frozen=True)
@@ -48,13 +47,15 @@ class Recorder:
     """Listens with a node, executor and thread of its own; writes from another thread.
 
     Nothing is deserialised. Log stamps are the header stamps of the messages. The node has
-    namespace and context of its owner.
+    namespace and context of its owner. A bag has the topics' own names in that namespace, which
+    its readers know, whatever they are remapped to; what is remapped is written into it.
     """
 
     def __init__(self, owner: Node, topics: Sequence[RecordedTopic]) -> None:
         self.topics = list(topics)
         self.error = ''
         self._names = [owner.resolve_topic_name(topic.name) for topic in self.topics]
+        self._written = [self._own_name(owner, topic.name) for topic in self.topics]
         self._index = {topic.name: index for index, topic in enumerate(self.topics)}
         self._arrivals: list[float | None] = [None] * len(self.topics)
         self._latest: list[bytes] = [b''] * len(self.topics)
@@ -73,9 +74,24 @@ class Recorder:
         )
         for index, topic in enumerate(self.topics):
             self._node.create_subscription(
-                topic.message, self._names[index], partial(self._take, index), MEASURED, raw=True
+                topic.message,
+                self._names[index],
+                partial(self._take, index),
+                measured_qos(owner, self._names[index], DEPTH),
+                raw=True,
             )
         self._spawn(lambda: self._listen(context))
+
+    @staticmethod
+    def _own_name(node: Node, topic: str) -> str:
+        """Name of a topic in the namespace of the node, before any remapping."""
+        return str(node.resolve_topic_name(topic, only_expand=True))
+
+    @property
+    def remapped(self) -> dict[str, str]:
+        """The topics that are heard under another name than the bag has for them."""
+        pairs = zip(self._written, self._names, strict=True)
+        return {written: name for written, name in pairs if name != written}
 
     def _spawn(self, target: Callable[[], None]) -> None:
         thread = threading.Thread(target=target, name='recorder', daemon=True)
@@ -131,8 +147,8 @@ class Recorder:
         try:
             stamp = self._now()
             for topic, text in texts.items():
-                writer.write_text(self._node.resolve_topic_name(topic), text, stamp)
-            for name, recorded in zip(self._names, self.topics, strict=True):
+                writer.write_text(self._own_name(self._node, topic), text, stamp)
+            for name, recorded in zip(self._written, self.topics, strict=True):
                 if recorded.required:
                     writer.add_topic(name, recorded.type_name)
         except DatasetError:
@@ -146,7 +162,7 @@ class Recorder:
         """Write what has been heard and last `texts`, close the bag and return its path."""
         writer = self._settle()
         for topic, text in texts.items():
-            writer.write_text(self._node.resolve_topic_name(topic), text, self._now())
+            writer.write_text(self._own_name(self._node, topic), text, self._now())
         return writer.close()
 
     def discard(self) -> None:
@@ -190,11 +206,19 @@ class Recorder:
         types = [topic.type_name for topic in self.topics]
         while self._queue:
             index, data = self._queue.popleft()
-            writer.write(self._names[index], types[index], data, header_stamp(data))
+            writer.write(self._written[index], types[index], data, header_stamp(data))
 
     def _now(self) -> int:
         stamps = [header_stamp(data) for data in self._latest if data]
         return max(stamps, default=0)
+
+
+def measured_qos(node: Node, topic: str, depth: int) -> QoSProfile:
+    """Return the best that the present publishers of a topic offer."""
+    offered = [each.qos_profile.reliability for each in node.get_publishers_info_by_topic(topic)]
+    weak = ReliabilityPolicy.BEST_EFFORT in offered
+    best = ReliabilityPolicy.BEST_EFFORT if weak else ReliabilityPolicy.RELIABLE
+    return QoSProfile(depth=depth, reliability=best)
 
 
 def _remove(writer: BagWriter) -> None:

@@ -6,11 +6,13 @@ from functools import partial
 
 from lifecycle_msgs.srv import GetState
 from rclpy.action import ActionClient
+from rclpy.action.client import ClientGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from unique_identifier_msgs.msg import UUID
 
 from pkm_description import Description
 from pkm_description.nodes.background import Background
@@ -33,6 +35,7 @@ class RunningSystem:
         self.follow = ActionClient(node, FollowPlatformTrajectory, name, callback_group=group)
         self._state = node.create_client(GetState, f'{controller}/get_state', callback_group=group)
         self.state_topic = f'{controller}/state'
+        self._beats = node.create_publisher(UUID, f'{controller}/heartbeat', 10)
         for topic in ('robot_description', 'robot_description_yaml'):
             node.create_subscription(String, topic, partial(self._take, topic), LATCHED)
 
@@ -45,6 +48,14 @@ class RunningSystem:
             RecordedTopic(self.state_topic, ControllerState),
             RecordedTopic('ground_truth', JointState, required=False),
         ]
+
+    def beat(self, goal: ClientGoalHandle) -> None:
+        """Tell the controller that the client of this goal lives."""
+        self._beats.publish(goal.goal_id)
+
+    async def answers(self, timeout: float) -> bool:
+        """Whether the controller says anything within `timeout` [s]."""
+        return bool(await self.controller_state(timeout))
 
     def published_digest(self, own: Description) -> str:
         """Digest of the description that the graph publishes, empty while it is unknown."""
