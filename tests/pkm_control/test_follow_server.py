@@ -35,6 +35,7 @@ class Handle:
     """A goal as the server sees it; `ended` is how it was concluded."""
 
     def __init__(self, trajectory, **fields) -> None:
+        self.goal_id = SimpleNamespace(uuid=bytes(16))
         message = to_message(trajectory) if hasattr(trajectory, 'evaluate') else trajectory
         self.request = FollowPlatformTrajectory.Goal(trajectory=message, **fields)
         self.is_cancel_requested = False
