@@ -50,8 +50,10 @@ def block_covariance(
 ) -> BlockCovariance | None:
     """Covariance whose variances follow the blocks of the runs in time.
 
-    `covariance` (f, f) is for rows with this `noise` without correlation in time: the correlations
-    between parameters stay those. The variance of a parameter is the sum of its squared influences
+    `covariance` (f, f) is for rows with this `noise` without correlation in time: directions whose
+    errors are independent for such rows stay so. Variances are found along them, not of single
+    parameters: where the data hardly tell these apart, their errors cancel in the forces, and
+    factors of their own would end that. The variance along one is the sum of squared influences
     (a cluster-robust sandwich with the correction CR2 for what the fit takes), times
     (1 + r) / (1 - r) with r the correlation of neighbouring blocks where it stands out, corrected
     for its bias [Kendall 1954], as blocks may be shorter than the noise remembers [Andrews and
@@ -67,7 +69,8 @@ def block_covariance(
     plain = sandwich(problem, estimate.weights, estimate.bread, nothing, estimate.undetermined)
     known = np.isfinite(np.diag(covariance)) & (np.diag(covariance) > 0)
     rest = np.where(known, np.diag(plain), 0.0)
-    within = [_variances(problem, estimate, number) for number in in_time]
+    each_alone = np.eye(problem.size)
+    within = [_variances(problem, estimate, number, each_alone) for number in in_time]
     values = rest + sum(each.values for each in within)
     precision = sum(each.values**2 / each.freedom for each in within)
     excess = _between(problem, estimate, values)
@@ -75,18 +78,29 @@ def block_covariance(
         values = values + excess.values
         precision = precision + excess.values**2 / excess.freedom
     known &= values > 0
-    factor = np.sqrt(np.where(known, values, 1.0) / np.where(known, np.diag(covariance), 1.0))
     scaled = np.array(covariance)
-    scaled[np.ix_(known, known)] *= np.outer(factor[known], factor[known])
+    if known.any():
+        root = determined_directions(covariance[np.ix_(known, known)])
+        size = np.sqrt(np.diag(covariance)[known])
+        along = np.zeros((root.shape[1], problem.size))
+        along[:, known] = np.linalg.pinv(root / size[:, None]) / size
+        power = np.diag(along[:, known] @ plain[np.ix_(known, known)] @ along[:, known].T)
+        power = power + sum(_variances(problem, estimate, k, along).values for k in in_time)
+        if excess is not None:
+            power = np.maximum(power, _between_runs(problem, estimate, along))
+        scaled[np.ix_(known, known)] = (root * power) @ root.T
     with np.errstate(divide='ignore', invalid='ignore'):  # Satterthwaite 1946
         freedom = np.where(known & (precision > 0), values**2 / precision, np.inf)
     return BlockCovariance(scaled, freedom, excess is not None)
 
 
-def _variances(problem: Problem, estimate: Estimate, number: int) -> _Variances:
-    """Variances that the blocks of a run make, all rows where these are evenly spread ones."""
+def _variances(problem: Problem, estimate: Estimate, number: int, along: Array) -> _Variances:
+    """Variances (d,) that the blocks of a run make of `along` (d, f) times the estimate.
+
+    Of all rows where these are evenly spread ones.
+    """
     blocks = blocks_of(problem, estimate, number)
-    influence = np.array([each.influence for each in blocks])
+    influence = np.array([each.influence for each in blocks]) @ along.T
     growth = _growth(influence, np.array([each.follows for each in blocks]))
     share = sum(len(each.rows) for each in blocks) / problem.runs[number].count
     count = len(blocks)
@@ -116,12 +130,7 @@ def _between(problem: Problem, estimate: Estimate, within: Array) -> _Variances 
     if count < 2:
         return None
     assert estimate.bread is not None
-    gradients = []
-    for run, weight in zip(problem.runs, weights_of(problem, estimate), strict=True):
-        design, forces, _ = rows_for(run, weight).weighted(weight)
-        gradients.append(design.T @ (forces - design @ estimate.values))
-    influence = np.array(gradients) @ estimate.bread
-    values = np.sum(influence**2, axis=0) * count / (count - 1)
+    values = _between_runs(problem, estimate, np.eye(problem.size))
     known = within > 0
     size = np.where(known, within, np.inf)
     mean = float(np.sum(values / size)) / max(int(known.sum()), 1)
@@ -129,3 +138,14 @@ def _between(problem: Problem, estimate: Estimate, within: Array) -> _Variances 
     if mean <= 1 + SPREAD_SIGNIFICANCE * np.sqrt(2 / max(directions * (count - 1), 1)):
         return None
     return _Variances(np.maximum(values - within, 0.0), np.full(len(values), count - 1.0))
+
+
+def _between_runs(problem: Problem, estimate: Estimate, along: Array) -> Array:
+    """Variances (d,) of `along` (d, f) times the estimate by the spread between runs."""
+    assert estimate.bread is not None
+    gradients = []
+    for run, weight in zip(problem.runs, weights_of(problem, estimate), strict=True):
+        design, forces, _ = rows_for(run, weight).weighted(weight)
+        gradients.append(design.T @ (forces - design @ estimate.values))
+    influence = np.array(gradients) @ estimate.bread @ along.T
+    return np.asarray(np.sum(influence**2, axis=0) * len(gradients) / (len(gradients) - 1))

@@ -128,6 +128,29 @@ def test_intervals_hold_what_the_best_model_without_an_effect_has():
     assert low <= share <= high
 
 
+def test_forces_are_as_uncertain_where_the_data_hardly_tell_parameters_apart():
+    """Other parameters of the same model have other values, and the same forces.
+
+    Their correlations are 1 but for 1e-8. Mean variance of the forces of the data: the same within
+    a factor of three, as the directions are others (six deviations of its logarithm over 100
+    seeds); factors of single parameters make it 1e6 and more.
+    """
+    random = np.random.default_rng(3)
+    regressor = motion(random)
+    speed = np.stack([regressor[:, a, KINDS * a + 1] for a in range(AXES)], axis=1)
+    forces = regressor @ np.linspace(-2.0, 3.0, AXES * KINDS)
+    forces = forces + noise(random, 4.0) * (0.3 + 0.7 * np.abs(speed) / speed.std())
+    mixing = np.ones((AXES * KINDS,) * 2) + 1e-4 * random.normal(size=(AXES * KINDS,) * 2)
+    variances = []
+    for design in (regressor, regressor @ mixing):
+        problem = problem_of((design, forces))
+        size = [np.eye(AXES) * np.mean(forces**2)]
+        estimate = weighted_least_squares(problem, [np.eye(AXES)], size)
+        covariance, _ = residual_scaled_covariance(problem, estimate)
+        variances.append(np.mean(np.sum((design @ covariance) * design, axis=-1)))
+    assert 1 / 3 < variances[1] / variances[0] < 3
+
+
 def test_recordings_that_differ_widen_the_intervals():
     """An offset of each recording: few recordings leave few degrees of freedom."""
     random = np.random.default_rng(2)
