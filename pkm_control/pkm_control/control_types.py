@@ -116,14 +116,14 @@ class ControllerOptions:
     fault_position_error: float = 0.1
     # [m, rad] a measured position this far beyond the stroke ends the motion by a smooth stop
     stroke_tolerance: float = 1e-3
-    stop_time: float = 0.5  # [s] from full speed to rest; shortened to one period of the trajectory
+    stop_time: float = 0.4  # [s] from full speed to rest; shortened to one period of the trajectory
     # [s] a longer time between the stamps of two cycles stops commanding at once: the desired
     # motion would jump
     max_interval: float = 0.1
     overspeed: float = 1.2  # measured speed over the limit of a joint that ends the commands
     reaction_time: float = 0.01  # [s] until braking takes hold
     # [s] from zero to the largest force of a drive: commands change no faster
-    force_rise_time: float = 0.005
+    force_rise_time: float = 0.002
     model_change_time: float = 0.5  # [s] in which another feedforward takes over
 
     def __post_init__(self) -> None:

@@ -507,13 +507,13 @@ def test_a_shut_down_rests_on_the_path_then_closes_brakes_then_sends_zero() -> N
     assert bench.brakes == [False]
     bench.loop.shut_down()
     assert bench.loop.stopping and bench.loop.commanding
-    borne = advance(bench, 10**9 + 501 * 10**6, 54)
-    assert bench.brakes == [False] and np.min(borne) > 0.9 * WEIGHT  # 0.5 s to rest
+    borne = advance(bench, 10**9 + 501 * 10**6, 44)
+    assert bench.brakes == [False] and np.min(borne) > 0.9 * WEIGHT  # 0.4 s to rest
     assert [outcome.code for outcome in bench.outcomes] == [ErrorCode.DEACTIVATED]
-    advance(bench, 10**9 + 1041 * 10**6, 4)
+    advance(bench, 10**9 + 941 * 10**6, 4)
     assert bench.brakes == [False, True] and bench.loop.commanding  # they take their time
     bench.drives.closed = True
-    advance(bench, 10**9 + 1081 * 10**6, 2)
+    advance(bench, 10**9 + 981 * 10**6, 2)
     assert not bench.loop.commanding and bench.sent[-1] == 'zero'
     assert bench.faults == [] and len(bench.outcomes) == 1
 

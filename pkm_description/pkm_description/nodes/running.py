@@ -17,7 +17,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from pkm_description.errors import PkmError
 
-LONGEST_WAIT = 0.1  # [s] until a signal is noticed
+LONGEST_WAIT = 0.02  # [s] until a signal is noticed
 LONGEST_WIND_DOWN = 10.0  # [s] from a signal to the end of a node
 LAST_ANSWERS = 5  # turns of the executor in which answers of a node that has ended go out
 PAUSE = 1e-3  # [s] after a failed callback, so that one that always fails takes no whole core
