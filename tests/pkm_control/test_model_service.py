@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from every_model import model_of
 from gantry import Gantry
 from slides import slides
 
 pytest.importorskip('rclpy')
 
+from pkm_control.nodes import model_service  # noqa: E402
 from pkm_control.nodes.model_service import ModelRefused, requested_feedforward  # noqa: E402
 from pkm_description import loads  # noqa: E402
 from pkm_dynamics import ClosedChainModel  # noqa: E402
@@ -19,6 +23,17 @@ MODEL = Gantry()
 MODEL.description.digest = '0123456789abcdef'
 VALUES = 1.1 * MODEL.nominal_parameters
 CODES = SetModel.Response
+
+
+@pytest.fixture(autouse=True)
+def gantries_are_alike(monkeypatch) -> None:
+    """The gantry draws no poses: it is no closed chain."""
+    whole = model_service.model_difference
+
+    def difference(model, *models):
+        return SimpleNamespace(share=0.0) if model is MODEL else whole(model, *models)
+
+    monkeypatch.setattr(model_service, 'model_difference', difference)
 
 
 def request(source: str = 'identified', **changes) -> SetModel.Request:
@@ -117,3 +132,22 @@ def test_friction_that_the_robot_cannot_have_is_refused() -> None:
     with pytest.raises(ModelRefused, match="'along' has presliding, but no Coulomb") as refusal:
         requested_feedforward(model, asked)
     assert refusal.value.code == CODES.WRONG_PARAMETERS
+
+
+def test_a_model_far_from_the_description_is_refused() -> None:
+    model = model_of('palida')
+    heavy = np.array(model.nominal_parameters)
+    heavy[model.parameter_mask('rigid_body')] *= 10.0
+    fields = {
+        'robot': 'palida',
+        'description_digest': model.description.digest,
+        'standard_name': list(model.parameter_names),
+        'standard_value': heavy.tolist(),
+    }
+    asked = SetModel.Request(source='identified', parameters=DynamicParameters(**fields))
+    with pytest.raises(ModelRefused, match=r'of the force limit apart') as caught:
+        requested_feedforward(model, asked, 0.5)
+    assert caught.value.code == CODES.TOO_DIFFERENT
+    np.testing.assert_array_equal(requested_feedforward(model, asked, 3.0).parameters, heavy)
+    asked.parameters.standard_value = (1.2 * np.array(model.nominal_parameters)).tolist()
+    requested_feedforward(model, asked, 0.5)

@@ -70,6 +70,14 @@ PARAMETERS = (
     NodeParameter(
         'brake_time', _TIMES.brake_time, 'brakes have closed, where none reports it', 's', 0.0, 10.0
     ),
+    NodeParameter(
+        'max_model_difference',
+        0.5,
+        'of an identified model from the description, in force limits of a drive',
+        '1',
+        0.0,
+        1e6,
+    ),
     NodeParameter('feedforward', 'none', "feedforward to begin with: 'none' or 'nominal'"),
     NodeParameter(
         'feasibility_rate', 500.0, 'sampling rate of the check of a goal', 'Hz', 1.0, 1e4

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from pkm_control.feedforward import (
     Feedforward,
     NotPhysicalError,
@@ -9,6 +11,7 @@ from pkm_control.feedforward import (
     no_feedforward,
     nominal_feedforward,
 )
+from pkm_control.model_difference import model_difference
 from pkm_description.errors import DescriptionError, ModelFileError
 from pkm_dynamics import ClosedChainModel
 from pkm_msgs.srv import SetModel
@@ -22,13 +25,31 @@ class ModelRefused(ModelFileError):
         self.code = code
 
 
-def requested_feedforward(model: ClosedChainModel, request: SetModel.Request) -> Feedforward:
+def requested_feedforward(
+    model: ClosedChainModel, request: SetModel.Request, most: float = math.inf
+) -> Feedforward:
     """Return the feedforward that a request asks for.
 
     Raises ModelRefused when the source is unknown, the model is another robot's, a parameter is
-    missing, unknown, not finite or of friction that the robot cannot have, or the parameters
-    are not physical.
+    missing, unknown, not finite or of friction that the robot cannot have, the parameters
+    are not physical, or the forces differ from those of the description by more than `most`
+    times the force limit of a drive.
     """
+    feedforward = _asked_for(model, request)
+    if request.source == SetModel.Request.IDENTIFIED and feedforward.parameters is not None:
+        parts = (request.rigid_body, request.friction, request.rotor)
+        worst = model_difference(model, feedforward, nominal_feedforward(model, *parts))
+        if not worst.share <= most:
+            raise ModelRefused(
+                SetModel.Response.TOO_DIFFERENT,
+                f'{worst.joint}: a force of {worst.force:.4g} where the description has '
+                f'{worst.expected:.4g}: {worst.share:.2g} of the force limit apart, '
+                f'max_model_difference is {most:g}',
+            )
+    return feedforward
+
+
+def _asked_for(model: ClosedChainModel, request: SetModel.Request) -> Feedforward:
     parts = (request.rigid_body, request.friction, request.rotor)
     if request.source == SetModel.Request.NONE:
         return no_feedforward()

@@ -331,7 +331,8 @@ class TrajectoryControllerNode(LifecycleNode):
             if self.loop is None:
                 raise ModelRefused(response.WRONG_STATE, 'the controller is not configured')
             controller = self.loop.controller
-            controller.feedforward = requested_feedforward(controller.model, request)
+            most = self._values['max_model_difference']
+            controller.feedforward = requested_feedforward(controller.model, request, most)
             self.get_logger().info(f'feedforward: {controller.feedforward.name}')
             response.success = True
         except ModelRefused as refusal:
