@@ -24,7 +24,7 @@ def test_no_model_is_any_way_from_itself_and_ten_times_the_masses_are_far(robot:
     assert model_difference(model, nominal, nominal).share == 0.0
     near, far = (model_difference(model, heavier(model, f), nominal).share for f in (1.1, 10.0))
     assert far == pytest.approx(90.0 * near, rel=1e-6)  # forces are linear in the masses
-    assert far > 0.29
+    assert far > 0.2
 
 
 def test_the_worst_joint_is_named_with_both_forces() -> None:
