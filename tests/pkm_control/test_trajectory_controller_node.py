@@ -26,7 +26,7 @@ from pkm_description import load  # noqa: E402
 from pkm_dynamics import ClosedChainModel  # noqa: E402
 from pkm_dynamics.nodes.simulated_robot import SimulatedRobot  # noqa: E402
 from pkm_dynamics.nodes.trajectory_messages import to_message  # noqa: E402
-from pkm_dynamics.trajectories import CircleTrajectory, FourierTrajectory, Phase  # noqa: E402
+from pkm_dynamics.trajectories import CircleTrajectory, FourierTrajectory, Phase, PointToPoint  # noqa: E402
 from pkm_msgs.action import FollowPlatformTrajectory  # noqa: E402
 from pkm_msgs.msg import ControllerState, DynamicParameters, ParametricTrajectory  # noqa: E402
 from pkm_msgs.srv import SetModel  # noqa: E402
@@ -485,3 +485,25 @@ def test_the_speed_override_slows_motions_down_and_pauses_them() -> None:
         override.publish(Float64(data=0.5))
         graph.until(lambda: graph.heard['trajectory_controller/state'][-1].rate == 0.5)
         assert graph.result(handle).result.error_code == Result.NONE
+
+
+def test_recovery_answers_when_it_has_nothing_to_do_or_has_done_it(monkeypatch) -> None:
+    with Controller('feedforward:=nominal') as graph:
+        name = 'trajectory_controller/recover'
+        answer = graph.call(Trigger, name, Trigger.Request())
+        assert not answer.success and 'not active' in answer.message
+        graph.activate()
+        answer = graph.call(Trigger, name, Trigger.Request())
+        assert not answer.success and 'within their strokes' in answer.message
+        # As if the robot stood 2 mm outside; the way itself has tests of its own.
+        module = 'pkm_control.nodes.trajectory_controller.recovery_motion'
+        monkeypatch.setattr(
+            module,
+            lambda model, q: PointToPoint(
+                [0.0, 0.5], [q, q + 0.002], 'actuators', list(model.actuated_joints)
+            ),
+        )
+        answer = graph.call(Trigger, name, Trigger.Request())
+        assert answer.success and answer.message == 'the robot rests within its strokes'
+        where = np.array(graph.heard['trajectory_controller/state'][-1].position)
+        np.testing.assert_allclose(where, MODEL.home_actuators + 0.002, atol=5e-4)

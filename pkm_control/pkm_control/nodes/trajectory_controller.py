@@ -17,9 +17,10 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 
 import pkm_description
-from pkm_control.control_types import ControlFault, ErrorCode
+from pkm_control.control_types import ControlFault, ErrorCode, Outcome
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
@@ -38,6 +39,7 @@ from pkm_control.nodes.follow_server import FollowServer
 from pkm_control.nodes.joint_state_reader import JointStateReader, PolledSubscription
 from pkm_control.nodes.model_service import ModelRefused, requested_feedforward
 from pkm_control.nodes.safety_inputs import SafetyInputs
+from pkm_control.recovery import recovery_motion
 from pkm_control.shutdown import ShutdownTimes
 from pkm_control.stops import StopEvent
 from pkm_description.errors import DescriptionError, PkmError
@@ -88,6 +90,9 @@ class TrajectoryControllerNode(LifecycleNode):
         self._diagnostics = ControllerDiagnostics(self, values['robot'])
         self._safety = SafetyInputs(self, lambda: self.loop)
         self._ended: list[Future] = []  # of those who wait for the end of the commands
+        self._recovered: Future | None = None  # of the motion back into the strokes
+        waiting = ReentrantCallbackGroup()
+        self.create_service(Trigger, '~/recover', self._on_recover, callback_group=waiting)
         self.create_service(SetModel, '~/set_model', self._on_set_model)
         self._change_state = self._service_change_state.callback
         self._service_change_state.callback = self._on_change_state
@@ -228,7 +233,7 @@ class TrajectoryControllerNode(LifecycleNode):
             values['rate'] if timed else None,
             values['state_timeout' if timed else 'lockstep_timeout'],
             self._on_fault,
-            self._follow.finish,
+            self._on_outcome,
             self._on_end,
             self._poll,
             ShutdownTimes(values['settle_time'], values['brake_time']),
@@ -266,6 +271,36 @@ class TrajectoryControllerNode(LifecycleNode):
         if self.executor is not None:
             self.executor.create_task(self._go_inactive)
             self.executor.wake()
+
+    def _on_outcome(self, outcome: Outcome) -> None:
+        """Take the end of a motion, from whatever thread."""
+        recovered, self._recovered = self._recovered, None
+        if recovered is None:
+            self._follow.finish(outcome)
+            return
+        recovered.set_result(outcome)
+        if self.executor is not None:
+            self.executor.wake()
+
+    async def _on_recover(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Move slowly back into the strokes; answer when the robot rests."""
+        loop = self.loop
+        try:
+            if loop is None or not loop.commanding:
+                raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
+            controller = loop.controller
+            way = recovery_motion(controller.model, controller.resting_coordinates('actuators'))
+            with loop.lock:
+                controller.start(controller.plan(way))
+                done = self._recovered = Future()
+        except (ControlFault, PkmError) as refusal:
+            response.message = str(refusal)
+            return response
+        self.get_logger().warning(f'moving back into the strokes within {way.duration:.1f} s')
+        outcome: Outcome = await done
+        response.success = outcome.succeeded
+        response.message = outcome.message or 'the robot rests within its strokes'
+        return response
 
     def _poll(self) -> None:
         """Take what others than the robot say, in the thread of the loop."""
