@@ -1,13 +1,15 @@
 """Whether a motion keeps every limit of the robot, and by how much.
 
-The motion is sampled densely, a Fourier series the denser the faster its highest
-harmonic is, and each extremum between two samples is taken from the parabola through its
-neighbours, so the figures hold for the continuous motion.
+The motion is sampled where it happens: evenly, the denser the faster its highest harmonic
+is, and closer in short polynomial pieces, approaches and ramps (`limits.instants`). Each
+extremum between two samples is taken from the parabola through its neighbours, so the figures
+hold for the continuous motion.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,12 @@ from numpy.typing import ArrayLike
 
 from pkm_description.errors import KinematicsError, TrajectoryError
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.limits.instants import RATE, instants_of
 from pkm_dynamics.limits.margins import FeasibilityReport, Margin
 from pkm_dynamics.limits.robot_limits import LimitOptions, Limits
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
-from pkm_dynamics.trajectories import Execution, FourierTrajectory, PacedExecution, Trajectory
+from pkm_dynamics.trajectories import Execution, PacedExecution, Trajectory
 from pkm_dynamics.trajectories.base import finite_number
 
 __all__ = ['FeasibilityReport', 'Margin', 'check_feasibility']
@@ -28,8 +31,6 @@ Moving = Trajectory | Execution | PacedExecution
 Checked = PlatformMotion | Moving
 
 BLOCK = 4096  # samples that are judged at once: enough for the kernels, little memory
-RATE = 1000.0  # [Hz], that of the control loop, which is what the limits meet
-SAMPLES_PER_OSCILLATION = 80.0  # of the highest harmonic of a Fourier series
 
 
 def check_feasibility(
@@ -63,7 +64,8 @@ def check_feasibility(
 clearance, force_uncertainty
         What stays free of the limits, and further limits; see `limits.LimitOptions`.
     rate : float, optional
-        Sampling rate [Hz]; by default 1 kHz, or what a fast Fourier series needs.
+        Least sampling rate [Hz] of smooth motions; by default 1 kHz. Faster motions get more
+        samples in either case.
     time : (N,), optional
         Times of the samples of a PlatformMotion [s].
 
@@ -79,15 +81,18 @@ clearance, force_uncertainty
     """
     free, further = (force_margin, velocity_margin, stroke_margin), (acceleration, aperture)
     options = LimitOptions(*free, condition_limit, *further, clearance, force_uncertainty)
-    rate = _rate(motion) if rate is None else finite_number('rate', rate, positive=True)
+    if rate is not None:
+        finite_number('rate', rate, positive=True)
     limits = Limits(model, options)
     worst: dict[str, Margin] = {}
     broken: dict[tuple[str, str, float], Margin] = {}
     samples, first, last = 0, np.inf, -np.inf
+    shown = _time_of_whole(motion)
     for instants, evaluate in _blocks(motion, model, rate, time):
         samples += len(instants)
-        first, last = min(first, float(instants[0])), max(last, float(instants[-1]))
+        first, last = min(first, shown(instants[0])), max(last, shown(instants[-1]))
         for margin in _block_margins(limits, motion, instants, evaluate, parameters):
+            margin = replace(margin, time=shown(margin.time))
             _keep_worse(worst, margin.constraint, margin)
             if margin.margin < 0.0:
                 _keep_worse(broken, (margin.constraint, margin.name, margin.limit), margin)
@@ -126,7 +131,7 @@ def _block_margins(
 
 
 def _blocks(
-    motion: Checked, model: ClosedChainModel, rate: float, time: Floats | None
+    motion: Checked, model: ClosedChainModel, rate: float | None, time: Floats | None
 ) -> Iterator[tuple[Floats, Callable[[int], PlatformMotion]]]:
     """Yield times, and a function that evaluates the motion at the first so many of them.
 
@@ -134,7 +139,9 @@ def _blocks(
     """
     if isinstance(motion, PlatformMotion):
         count = len(motion.position)
-        instants = np.arange(count) / rate if time is None else np.asarray(time, dtype=float)
+        instants = (
+            np.arange(count) / (rate or RATE) if time is None else np.asarray(time, dtype=float)
+        )
         if count == 0 or instants.shape != (count,):
             raise TrajectoryError(
                 f'a motion of {count} samples needs as many times, got {instants.shape}'
@@ -142,28 +149,11 @@ def _blocks(
         for part in _parts(count):
             yield instants[part], lambda n, part=part: motion[part][:n]  # type: ignore[misc]
         return
-    moving, skipped = _one_period(motion)
-    duration = float(moving.duration)
-    if not (np.isfinite(duration) and duration > 0.0):
-        raise TrajectoryError(f'a trajectory lasts a finite positive time, not {duration} s')
-    count = int(np.ceil(duration * rate)) + 1
-    instants = np.linspace(0.0, duration, count)
-    if isinstance(moving, Trajectory) and moving.period is not None:
-        # One sample beyond the seam of two periods, to see a peak there.
-        instants = np.append(instants, duration * count / (count - 1))
+    moving, _ = _one_period(motion)
+    instants = instants_of(moving, rate)
     for part in _parts(len(instants)):
         chosen = instants[part]
-        shown = np.where(chosen < skipped[0], chosen, chosen + skipped[1])
-        shown = np.minimum(shown, duration + skipped[1])
-        yield shown, lambda n, chosen=chosen: moving.motion(chosen[:n], model)  # type: ignore[misc]
-
-
-def _rate(motion: Checked) -> float:
-    """Return a rate [Hz] that shows every oscillation of a Fourier series."""
-    series = None if isinstance(motion, PlatformMotion) else _trajectory_of(motion)
-    if not isinstance(series, FourierTrajectory):
-        return RATE
-    return max(RATE, SAMPLES_PER_OSCILLATION * series.harmonics / series.period)
+        yield chosen, lambda n, chosen=chosen: moving.motion(chosen[:n], model)  # type: ignore[misc]
 
 
 def _trajectory_of(motion: Moving) -> Trajectory:
@@ -176,6 +166,19 @@ def _one_period(motion: Moving) -> tuple[Moving, tuple[float, float]]:
         return motion, (np.inf, 0.0)
     once = Execution(motion.trajectory, 1, motion.ramp_time, motion.start, motion.approach_speed)
     return once, (once.run_end, motion.duration - once.duration)
+
+
+def _time_of_whole(motion: Checked) -> Callable[[float], float]:
+    """Return the function that turns times [s] of what is checked into those of the motion."""
+    if isinstance(motion, PlatformMotion):
+        return float
+    _, (begin, left_out) = _one_period(motion)
+    duration = float(motion.duration)
+
+    def shown(time: float) -> float:
+        return float(min(time if time < begin else time + left_out, duration))
+
+    return shown
 
 
 def _parts(count: int) -> Iterator[slice]:

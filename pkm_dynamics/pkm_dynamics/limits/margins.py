@@ -120,17 +120,24 @@ class Extremum(NamedTuple):
     time: float
 
 
-def peaks(values: Floats) -> Floats:
-    """Evenly spaced samples (N, n), local maxima raised to the apex of the parabola through them.
+def peaks(values: Floats, time: Floats | None = None) -> Floats:
+    """Return samples (N, n) at times (N,), local maxima raised to the apex of a parabola.
 
-    The parabola goes through the neighbours; no sample is lowered.
+    Without times they are evenly spaced. The parabola goes through the neighbours; no sample
+    is lowered, and none raised by more than an eighth of its larger step, which evenly spaced
+    samples never are: a steep short side would otherwise promise a peak on the long one.
     """
     raised = np.array(values, dtype=float)
-    before, middle, after = values[:-2], values[1:-1], values[2:]
-    curvature = before - 2.0 * middle + after
-    apex = (middle >= before) & (middle >= after) & (curvature < 0.0)
-    safe = np.where(apex, curvature, -1.0)
-    raised[1:-1] += np.where(apex, -((after - before) ** 2) / (8.0 * safe), 0.0)
+    rise, fall = values[1:-1] - values[:-2], values[1:-1] - values[2:]
+    steps = np.ones(max(len(values) - 1, 0)) if time is None else np.diff(time)
+    first, second = steps[:-1, None], steps[1:, None]
+    apex = (rise >= 0.0) & (fall >= 0.0) & (rise + fall > 0.0)
+    with np.errstate(over='ignore', invalid='ignore', divide='ignore'):
+        into, out = rise / first, fall / second
+        bend = np.where(apex, into + out, 1.0)
+        gain = (into * second - out * first) ** 2 / (4.0 * bend * (first + second))
+        gain = np.fmin(gain, 0.125 * np.maximum(rise, fall))
+    raised[1:-1] += np.where(apex, gain, 0.0)
     return raised
 
 
@@ -140,7 +147,7 @@ def largest(values: Floats, limit: Floats, time: Floats) -> list[Extremum]:
     Columns without a finite limit are left out. What is no number exceeds every limit.
     """
     finite = np.flatnonzero(np.isfinite(limit))
-    raised = peaks(values[:, finite])
+    raised = peaks(values[:, finite], time)
     margins = limit[finite] - raised
     margins = np.where(np.isnan(margins), -np.inf, margins)
     rows = np.argmin(margins, axis=0)

@@ -84,6 +84,16 @@ class Trajectory(ABC):
         assert self.period is not None
         return self.period
 
+    @property
+    def highest_frequency(self) -> float:
+        """Frequency [Hz] of the fastest oscillation; 0 for a motion through points."""
+        return 0.0
+
+    @property
+    def knots(self) -> Floats:
+        """Times (n,) [s], the ends included, between which the motion is one polynomial each."""
+        return np.empty(0)
+
     @abstractmethod
     def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates (N, n_c) and their first two time derivatives at times t (N,) [s]."""
@@ -175,6 +185,11 @@ class ThroughPoints(Trajectory):
     def duration(self) -> float:
         """Time [s] from the first to the last point."""
         return float(self.time[-1] - self.time[0])
+
+    @property
+    def knots(self) -> Floats:
+        """Times (n_t,) [s] of the points, from 0 on."""
+        return np.asarray(self.time - self.time[0])
 
 
 def to_motion(

@@ -65,6 +65,11 @@ class CircleTrajectory(Trajectory):
         """Time of one turn [s]."""
         return 2.0 * math.pi / abs(self._rate)
 
+    @property
+    def highest_frequency(self) -> float:
+        """Frequency [Hz] of the turns."""
+        return 1.0 / self.period
+
     def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and derivatives (N, 6) at times t (N,) [s]."""
         angle = self.start_angle + self._rate * np.atleast_1d(np.asarray(t, dtype=float))

@@ -103,6 +103,17 @@ class Execution:
         self.run_end = self.run_start + self.run_duration
         self.duration = self.run_end + self.ramp_time
 
+    @property
+    def knots(self) -> Floats:
+        """Times (n,) [s] of the trajectory's knots."""
+        return np.asarray(self.run_start + self.trajectory.knots)
+
+    @property
+    def phases(self) -> tuple[tuple[float, float], ...]:
+        """Begin and end [s] of approach and ramps, where the motion has them."""
+        ends = (0.0, self.ramp_start), (self.ramp_start, self.run_start)
+        return tuple(p for p in (*ends, (self.run_end, self.duration)) if p[1] > p[0])
+
     def _approach_time(self) -> float:
         if self.trajectory.coordinates == 'platform':
             halves = self._step.reshape(2, 3)
@@ -211,6 +222,20 @@ class PacedExecution:
         if left <= 0.0 or self.clock.target <= 0.0:
             return np.inf if left > 0.0 else self.clock.end
         return self.clock.end + left / self.clock.target
+
+    @property
+    def knots(self) -> Floats:
+        """Times (n,) [s] of the trajectory's knots that are reached while the clock runs."""
+        inner = self.execution.knots
+        return self.clock.times_of(inner[inner <= self.clock.at(self.duration)[0]])
+
+    @property
+    def phases(self) -> tuple[tuple[float, float], ...]:
+        """Begin and end [s] of approach, ramps and changes of the clock's rate."""
+        last = self.clock.at(self.duration)[0]
+        inner = [(begin, min(end, last)) for begin, end in self.execution.phases if begin < last]
+        ends = self.clock.times_of(np.array(inner).reshape(-1)).reshape(-1, 2)
+        return (*((float(a), float(b)) for a, b in ends), *self.clock.changes)
 
     def pace(self, t: float, rate: float, duration: float) -> None:
         """Go on at `rate` of the full speed, reached within `duration` [s] from `t` [s] on."""

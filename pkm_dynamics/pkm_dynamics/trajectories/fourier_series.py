@@ -56,6 +56,11 @@ class FourierTrajectory(Trajectory):
         """Number of harmonics of each coordinate."""
         return int(self.sine.shape[1])
 
+    @property
+    def highest_frequency(self) -> float:
+        """Frequency [Hz] of the highest harmonic."""
+        return self.harmonics / self._period
+
     def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and derivatives (N, n_c) at times t (N,) [s]."""
         angle = self._frequencies * np.atleast_1d(np.asarray(t, dtype=float))

@@ -10,6 +10,7 @@ from pkm_dynamics.array_types import Floats
 
 SHORTER = 0.7  # factor on the time of a stop that would run backwards
 ROUNDING = 1e-9
+BISECTIONS = 60  # a day to the rounding of numbers
 # Points at which a change is looked at: a polynomial of fifth order has few extrema.
 LOOKED_AT = np.linspace(0.0, 1.0, 41)
 POWERS = np.arange(6)
@@ -54,6 +55,11 @@ class PathClock:
         return self._changes[-1].begin + self._changes[-1].time if self._changes else 0.0
 
     @property
+    def changes(self) -> tuple[tuple[float, float], ...]:
+        """Begin and end [s] of each change."""
+        return tuple((change.begin, change.begin + change.time) for change in self._changes)
+
+    @property
     def target(self) -> float:
         """Rate after the last change."""
         return self._changes[-1].target if self._changes else self._first
@@ -65,6 +71,23 @@ class PathClock:
     def _at(self, t: float) -> tuple[float, float, float, float]:
         change = next((each for each in reversed(self._changes) if each.begin < t), None)
         return (self._first * t, self._first, 0.0, 0.0) if change is None else change.at(t)
+
+    def times_of(self, path: Floats) -> Floats:
+        """Return when (N,) [s] the clock reaches the times `path` (N,) along the path.
+
+        By bisection, since that never falls; the last change is taken where it stands still.
+        """
+        early, late = np.zeros(len(path)), np.full(len(path), max(self.end, 1e-9))
+        while self.target > 0.0 and np.any(short := self._along(late) < path):
+            late[short] *= 2.0
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (early + late)
+            below = self._along(middle) < path
+            early, late = np.where(below, middle, early), np.where(below, late, middle)
+        return late
+
+    def _along(self, times: Floats) -> Floats:
+        return np.array([self.at(time)[0] for time in times.tolist()])
 
     def change(self, t: float, rate: float, duration: float) -> None:
         """Go on at `rate` in [0, 1] from `t` [s] on, reached within `duration` [s].
