@@ -8,6 +8,7 @@ import pytest
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories import (
     CircleTrajectory,
+    Execution,
     FourierTrajectory,
     PointToPoint,
     SampledTrajectory,
@@ -55,3 +56,46 @@ def test_malformed_messages_are_refused(field: str, value: object) -> None:
     setattr(message, field, value)
     with pytest.raises(TrajectoryError, match='sine' if field == 'harmonics' else f'^{field}'):
         from_message(message)
+
+
+@pytest.mark.parametrize(
+    ('field', 'value'),
+    [
+        ('harmonics', 257),
+        ('sine', [0.0] * (256 * 64 + 1)),
+        ('cosine', [0.0] * (256 * 64 + 1)),
+        ('offset', [0.0] * 65),
+        ('centre', [0.0] * 65),
+        ('time', [0.0] * 100_001),  # of a type that has none
+        ('positions', [0.0] * 6_400_001),
+        ('coordinate_names', ['x'] * 65),
+        ('robot', 'r' * 257),
+    ],
+)
+def test_messages_that_are_too_large_are_refused_at_once(field, value, monkeypatch) -> None:
+    message = to_message(FOURIER)
+    setattr(message, field, value)
+    monkeypatch.setattr(FourierTrajectory, '__init__', lambda *_, **__: pytest.fail('computed'))
+    with pytest.raises(TrajectoryError, match=f'^{field}: .* at most'):
+        from_message(message)
+
+
+def test_the_largest_messages_are_read() -> None:
+    series = FourierTrajectory(1.0, np.zeros(6), np.ones((6, 256)), np.ones((6, 256)))
+    assert from_message(to_message(series)).harmonics == 256
+    time = np.arange(100_000) * 1e-3
+    motion = PointToPoint(time, np.zeros((100_000, 6)))
+    assert len(from_message(to_message(motion)).time) == 100_000
+
+
+def test_files_and_classes_keep_the_same_bounds() -> None:
+    with pytest.raises(TrajectoryError, match='257 harmonics, 256 at most'):
+        FourierTrajectory(1.0, np.zeros(6), np.ones((6, 257)), np.ones((6, 257)))
+    time = np.arange(100_001) * 1e-3
+    with pytest.raises(TrajectoryError, match='100001 points, 100000 at most'):
+        SampledTrajectory(time, np.zeros((100_001, 6)))
+    with pytest.raises(TrajectoryError, match='65 names, 64 at most'):
+        names = [f'j{i}' for i in range(65)]
+        FourierTrajectory(1.0, np.zeros(65), np.ones((65, 1)), np.ones((65, 1)), 'actuators', names)
+    with pytest.raises(TrajectoryError, match='periods: .* exceed 86400 s in all'):
+        Execution(FOURIER, 60_000)

@@ -9,6 +9,8 @@ import numpy as np
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics import trajectories
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.trajectories import bounds
+from pkm_dynamics.trajectories.bounds import require_size
 from pkm_msgs.msg import ParametricTrajectory
 
 _COORDINATES = {
@@ -44,7 +46,12 @@ def to_message(trajectory: trajectories.Trajectory) -> ParametricTrajectory:
 
 
 def from_message(message: ParametricTrajectory) -> trajectories.Trajectory:
-    """Return the trajectory that `message` describes; TrajectoryError names a malformed field."""
+    """Return the trajectory that `message` describes.
+
+    TrajectoryError names a malformed field, or one that is larger than `trajectories.bounds`
+    allow, before anything is computed from it.
+    """
+    _require_sizes(message)
     if message.coordinates not in _COORDINATES:
         raise TrajectoryError(f'coordinates: {message.coordinates} is unknown')
     if message.type not in _TYPES:
@@ -62,6 +69,23 @@ def from_message(message: ParametricTrajectory) -> trajectories.Trajectory:
     for field in arguments.keys() & tables.keys():
         arguments[field] = _table(field, arguments[field], *tables[field])
     return kind(**arguments, coordinates=coordinates, coordinate_names=names, robot=message.robot)
+
+
+def _require_sizes(message: ParametricTrajectory) -> None:
+    require_size('robot', len(message.robot), bounds.LONGEST_NAME, 'characters')
+    most = bounds.MOST_COORDINATES
+    require_size('coordinate_names', len(message.coordinate_names), most, 'names')
+    require_size('harmonics', int(message.harmonics), bounds.MOST_HARMONICS, 'harmonics')
+    for field, most in (
+        ('offset', bounds.MOST_COORDINATES),
+        ('sine', bounds.MOST_HARMONICS * bounds.MOST_COORDINATES),
+        ('cosine', bounds.MOST_HARMONICS * bounds.MOST_COORDINATES),
+        ('centre', bounds.MOST_COORDINATES),
+        ('plane', bounds.MOST_COORDINATES),
+        ('time', bounds.MOST_POINTS),
+        ('positions', bounds.MOST_POINTS * bounds.MOST_COORDINATES),
+    ):
+        require_size(field, len(getattr(message, field)), most, 'numbers')
 
 
 def _table(field: str, values: object, rows: int, columns: int) -> Floats:

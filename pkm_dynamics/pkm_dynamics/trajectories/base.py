@@ -17,11 +17,17 @@ from pkm_dynamics.atomic_write import write_text_atomically
 from pkm_dynamics.kinematics.roll_pitch_yaw import rpy_motion
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
+from pkm_dynamics.trajectories.bounds import (
+    LONGEST_DURATION,
+    LONGEST_NAME,
+    MOST_COORDINATES,
+    MOST_POINTS,
+    require_size,
+)
 
 PLATFORM_COORDINATES = ('x', 'y', 'z', 'roll', 'pitch', 'yaw')
 COORDINATES = ('platform', 'actuators')
 LEAST_INTERVAL = 1e-6  # [s] between two times of a trajectory
-LONGEST_DURATION = 86400.0  # [s] of a trajectory
 
 
 class Trajectory(ABC):
@@ -64,11 +70,14 @@ class Trajectory(ABC):
         elif not coordinate_names:
             raise TrajectoryError('coordinate_names: actuator coordinates need the joint names')
         names = tuple(coordinate_names)
+        require_size('coordinate_names', len(names), MOST_COORDINATES, 'names')
         valid = all(isinstance(name, str) and name for name in names)
         if not valid or len(set(names)) < len(names):
             raise TrajectoryError(f'coordinate_names: need distinct names, got {list(names)}')
+        require_size('coordinate_names', max(map(len, names)), LONGEST_NAME, 'characters')
         if not isinstance(robot, str):
             raise TrajectoryError(f'robot: need a name, got {robot!r}')
+        require_size('robot', len(robot), LONGEST_NAME, 'characters')
         self.coordinates = coordinates
         self.coordinate_names = names
         self.robot = robot
@@ -168,6 +177,7 @@ class ThroughPoints(Trajectory):
     ) -> None:
         super().__init__(coordinates, coordinate_names, robot)
         self.time = increasing_times('time', time)
+        require_size('time', len(self.time), MOST_POINTS, 'points')
         shape = (len(self.time), len(self.coordinate_names))
         self.positions = finite_array('positions', positions, shape)
         self._prepare()

@@ -23,12 +23,12 @@ from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.trajectories.base import (
     LEAST_INTERVAL,
-    LONGEST_DURATION,
     Trajectory,
     finite_array,
     finite_number,
     to_motion,
 )
+from pkm_dynamics.trajectories.bounds import LONGEST_DURATION
 from pkm_dynamics.trajectories.path_clock import PathClock
 from pkm_dynamics.trajectories.point_to_point import quintic_area, quintic_blend, quintic_duration
 
@@ -89,6 +89,11 @@ class Execution:
             'approach_speed', approach_speed, positive=True, within=APPROACH_SPEEDS
         )
         self.run_duration = self.periods * trajectory.duration
+        if self.run_duration > LONGEST_DURATION:
+            raise TrajectoryError(
+                f'periods: {self.periods} of {trajectory.duration:g} s exceed '
+                f'{LONGEST_DURATION:g} s in all'
+            )
         self._first = trajectory.evaluate([-0.5 * self.ramp_time])[0][0]
         if start is None:
             self.start = self._first

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.trajectories.base import Trajectory, finite_array, finite_number
+from pkm_dynamics.trajectories.bounds import MOST_HARMONICS, require_size
 
 
 class FourierTrajectory(Trajectory):
@@ -39,6 +40,7 @@ class FourierTrajectory(Trajectory):
         self.offset = finite_array('offset', offset, (count,))
         self.sine = finite_array('sine', sine, (count, None))
         self.cosine = finite_array('cosine', cosine, (count, self.sine.shape[1]))
+        require_size('sine', self.harmonics, MOST_HARMONICS, 'harmonics')
         if self.sine.shape[1] < 1:
             raise TrajectoryError('sine: at least one harmonic is needed')
         w = np.arange(1, self.harmonics + 1) * 2.0 * np.pi / self._period
