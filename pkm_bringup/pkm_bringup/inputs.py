@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pkm_description import DescriptionError, Payload, load, payload_of
+from pkm_description.untrusted.bounded_yaml import MAX_CHARACTERS
+from pkm_description.untrusted.named_files import file_text
 from pkm_dynamics import ClosedChainModel
 
 
@@ -22,8 +24,5 @@ def load_payload(text: str) -> Payload | None:
     path = Path(text)
     if path.suffix not in ('.yaml', '.yml'):
         return payload_of(text)
-    try:
-        content = path.read_text(encoding='utf8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise DescriptionError(f"payload file '{text}' cannot be read: {error}") from error
+    content = file_text(path, DescriptionError, MAX_CHARACTERS, 'payload file')
     return payload_of(content, f"'{text}': ")

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from pkm_description.checks import inertial_problem
 from pkm_description.description import Array, Description, Inertial, frozen
 from pkm_description.errors import DescriptionError
+from pkm_description.untrusted.bounded_yaml import load_yaml
 from pkm_description.xml_elements import suggestion
 
 QUANTITIES = ('mass', 'centre', 'inertia')
@@ -176,10 +177,7 @@ def payload_of(given: Payload | Mapping[str, Any] | str | None, where: str = '')
         return given
     content: Any = given
     if isinstance(given, str):
-        try:
-            content = yaml.safe_load(given)
-        except yaml.YAMLError as error:
-            raise DescriptionError(f'{where}payload is not YAML: {error}') from error
+        content = load_yaml(given, f'{where}payload', DescriptionError)
     if content is None or content == 'none':
         return None
     if content == 'unknown':

@@ -13,10 +13,10 @@ import yaml
 from pkm_description.description import Actuator, Description, Inertial, Joint, Pose, frozen
 from pkm_description.errors import DescriptionError
 from pkm_description.rotation_formats import rotation_from_rpy
+from pkm_description.untrusted.bounded_yaml import MAX_DEPTH, PLAIN_LOADER
 from pkm_description.xml_elements import suggestion
 
 MAX_CHARACTERS = 1_000_000
-MAX_DEPTH = 50  # ours has five levels; the scanner's time grows with the square of the depth
 KEYS = (
     *('title', 'home', 'base', 'platform', 'actuated_joints'),
     *('gravity', 'free_joints', 'same_design'),
@@ -25,10 +25,6 @@ KEYS = (
     *('simulation', 'workspace', 'benchmark_circle', 'sources', 'notes'),
 )
 ABOUT = ('title', 'sources', 'notes')  # what any YAML file may have
-
-
-PLAIN_LOADER: type[yaml.SafeLoader] = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-"""In C where PyYAML has it: ten times as fast."""
 
 
 class _StrictLoader(PLAIN_LOADER):

@@ -16,9 +16,8 @@ from itertools import chain
 from numbers import Real
 from typing import Any
 
-import yaml
-
 from pkm_description.errors import DatasetError, EstimationError
+from pkm_description.untrusted.bounded_yaml import load_yaml
 from pkm_identification.estimators.estimator_options import ESTIMATORS
 from pkm_identification.excitation_options import LIMITS, SEARCH
 from pkm_identification.option import (
@@ -330,6 +329,7 @@ VALIDATION = (
 )
 LOAD = 'load'  # option of a request that holds those of `load`
 REDUCE = Option('reduce', FLAG, 'whether the model is reduced', False)
+SHOWN = 60  # characters of a wrong value in a message
 UNQUOTED_PATTERN = re.compile(r'(^|[\[{,]\s*)(\*[^,\]}:\s]*)')
 
 
@@ -369,7 +369,7 @@ def require_known(of: str, given: Mapping[str, Any], valid: Mapping[str, Option]
 
 def option_value(text: str) -> Any:
     """Return a YAML value; names may begin with `*`, which YAML takes for an alias."""
-    return yaml.safe_load(UNQUOTED_PATTERN.sub(r"\1'\2'", text))
+    return load_yaml(UNQUOTED_PATTERN.sub(r"\1'\2'", text), f"'{text[:SHOWN]}'", EstimationError)
 
 
 def written_options(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -380,8 +380,8 @@ def written_options(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
             raise EstimationError(f"option '{name}' is given twice")
         try:
             found[name] = option_value(text)
-        except yaml.YAMLError as error:
-            raise EstimationError(f"option '{name}': '{text}' is not a YAML value") from error
+        except EstimationError as error:
+            raise EstimationError(f"option '{name}': {error}") from error
     return found
 
 

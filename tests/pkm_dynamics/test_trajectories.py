@@ -191,7 +191,7 @@ def test_bad_samples(cls: type) -> None:
 
 def test_bad_files_are_named(tmp_path) -> None:
     path = tmp_path / 'broken.yaml'
-    with pytest.raises(TrajectoryError, match='broken.yaml: cannot be read'):
+    with pytest.raises(TrajectoryError, match="broken.yaml' cannot be read"):
         load_trajectory(path)
     for text in ('a: [', 'just text', '!!python/object:os.system {}', 'type: fourier'):
         path.write_text(text)

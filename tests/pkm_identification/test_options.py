@@ -124,7 +124,7 @@ def test_written_options():
     assert written_options([('a', '[*.m, 1]'), ('b', 'true')]) == {'a': ['*.m', 1], 'b': True}
     with pytest.raises(EstimationError, match="'a' is given twice"):
         written_options([('a', '1'), ('a', '2')])
-    with pytest.raises(EstimationError, match="'a': '.*' is not a YAML value"):
+    with pytest.raises(EstimationError, match="'a': '.*' is not YAML"):
         written_options([('a', '{')])
 
 

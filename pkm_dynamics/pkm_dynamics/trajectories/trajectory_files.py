@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from pkm_description.errors import TrajectoryError
+from pkm_description.untrusted.bounded_yaml import load_yaml
+from pkm_description.untrusted.named_files import file_text, regular_file
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.trajectories.base import PLATFORM_COORDINATES, Trajectory
 from pkm_dynamics.trajectories.circle import CircleTrajectory
@@ -64,17 +65,11 @@ def load_trajectory(path: str | Path) -> Trajectory:
     TrajectoryError
         When the file is unreadable or describes no trajectory; the message names it.
     """
-    path = Path(path)
-    try:
-        if path.stat().st_size > MAX_FILE_SIZE:
-            raise TrajectoryError(f'{path}: larger than {MAX_FILE_SIZE} bytes')
-        if path.suffix.lower() == '.csv':
-            return read_csv(path)
-        data = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except OSError as error:
-        raise TrajectoryError(f'{path}: cannot be read ({error.strerror})') from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise TrajectoryError(f'{path}: not a YAML file ({error})') from None
+    path = regular_file(path, TrajectoryError, MAX_FILE_SIZE)
+    if path.suffix.lower() == '.csv':
+        return read_csv(path)
+    text = file_text(path, TrajectoryError, MAX_FILE_SIZE, 'trajectory')
+    data = load_yaml(text, f'{path}', TrajectoryError, MAX_FILE_SIZE)
     try:
         return trajectory_from_dict(data)
     except TrajectoryError as error:

@@ -10,8 +10,14 @@ from typing import Any
 
 from pkm_description.description import JOINT, MOTOR
 from pkm_description.errors import DatasetError
+from pkm_description.untrusted.named_files import (
+    MAX_RECORDING,
+    allowed,
+    regular_file,
+    regular_folder,
+)
 from pkm_identification.datasets.bags.bag_recording import load_bag
-from pkm_identification.datasets.portion import portion_of
+from pkm_identification.datasets.portion import EXAMPLES, portion_of
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.tables.column_mapping import SUFFIX, ForeignFormError, find_mapping
 from pkm_identification.datasets.tables.column_proposal import proposal_hint
@@ -90,12 +96,18 @@ def load(
     DatasetError
         The file is missing, unreadable or inconsistent; the message names the offender.
     """
-    portion = portion_of(path, start, stop)
+    portion = portion_of(allowed(path, DatasetError), start, stop)
     path = portion.path
+    if path.parent != EXAMPLES:
+        allowed(path, DatasetError)
     if not path.exists():
         raise DatasetError(f"data file '{path}' does not exist; expected {FORMS}")
     if effort_unit not in UNITS:
         raise DatasetError(f"unknown effort_unit '{effort_unit}'; valid are {', '.join(UNITS)}")
+    if path.is_dir():
+        regular_folder(path, DatasetError, MAX_RECORDING)
+    elif path.parent != EXAMPLES:
+        regular_file(path, DatasetError, MAX_RECORDING)
     is_bag = path.is_dir() or path.suffix in ('.mcap', '.db3')
     valid = BAG_OPTIONS if is_bag else ()
     unknown = sorted(set(options) - set(valid))

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import yaml
 
 from pkm_description import Payload, payload_of
 from pkm_description.description import JOINT, SIDES
 from pkm_description.errors import DatasetError, DescriptionError
-from pkm_description.sidecar import PLAIN_LOADER
+from pkm_description.untrusted.bounded_yaml import load_yaml
 from pkm_identification.datasets.effort_filter import EffortFilter
 
 
@@ -25,10 +24,7 @@ def recorded_payload(content: Any, source: str) -> Payload | None:
 
 def parsed_metadata(text: str, where: str) -> dict[str, Any]:
     """The mapping that a YAML text holds, empty without one; `where` says of which topic it is."""
-    try:
-        content = yaml.load(text, Loader=PLAIN_LOADER) if text else {}
-    except yaml.YAMLError as error:
-        raise DatasetError(f'{where} is not YAML: {error}') from error
+    content = load_yaml(text, where, DatasetError) if text else {}
     if not isinstance(content, dict):
         raise DatasetError(f'{where} must be a YAML mapping')
     return content

@@ -12,6 +12,8 @@ import yaml
 from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
+from pkm_description.untrusted.bounded_yaml import load_yaml
+from pkm_description.untrusted.named_files import file_text, regular_file
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.atomic_write import write_text_atomically
 from pkm_dynamics.trajectories import (
@@ -157,12 +159,8 @@ class ExcitationDesign:
         A `TrajectoryError` where the file cannot be read, is no design, or belongs to another robot
         than `model`.
         """
-        try:
-            if Path(path).stat().st_size > MAX_FILE_SIZE:
-                raise TrajectoryError(f'{path}: larger than {MAX_FILE_SIZE} bytes')
-            content = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise TrajectoryError(f'{path}: not a readable design ({error})') from None
+        text = file_text(path, TrajectoryError, MAX_FILE_SIZE, 'design')
+        content = load_yaml(text, f"design '{path}'", TrajectoryError, MAX_FILE_SIZE)
         if not isinstance(content, dict) or content.get('format') != FORMAT:
             raise TrajectoryError(f"{path}: not an excitation design (format '{FORMAT}')")
         if content.get('version') not in READABLE:
@@ -211,7 +209,7 @@ class ExcitationDesign:
 
 def is_design(path: Path) -> bool:
     """Whether a file holds an excitation design rather than a bare trajectory."""
-    with path.open('rb') as file:
+    with regular_file(path, TrajectoryError, MAX_FILE_SIZE).open('rb') as file:
         return f'format: {FORMAT}'.encode() in file.read(HEAD)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 
 from pkm_description.errors import ModelFileError
-from pkm_description.sidecar import PLAIN_LOADER
+from pkm_description.untrusted.bounded_yaml import MAX_CHARACTERS, load_yaml
+from pkm_description.untrusted.named_files import allowed, file_text
 from pkm_dynamics.atomic_write import write_text_atomically
 from pkm_identification.result.fields import plain
 
@@ -30,6 +31,7 @@ HEADER = """\
 
 def write_model_file(content: Mapping[str, Any], path: Path | str) -> Path:
     """Write the entries of a result to a new file; a half-written one is never seen."""
+    allowed(path, ModelFileError)
     text = HEADER + yaml.dump(
         plain(content), Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True
     )
@@ -38,12 +40,8 @@ def write_model_file(content: Mapping[str, Any], path: Path | str) -> Path:
 
 def read_model_file(path: Path) -> dict[str, Any]:
     """Return the entries of a model file of a known version; raises ModelFileError."""
-    try:
-        content = yaml.load(path.read_text(encoding='utf8'), Loader=PLAIN_LOADER)
-    except FileNotFoundError as error:
-        raise ModelFileError(f"model file '{path}' does not exist") from error
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ModelFileError(f"model file '{path}' cannot be read: {error}") from error
+    text = file_text(path, ModelFileError, MAX_CHARACTERS, 'model file')
+    content = load_yaml(text, f"model file '{path}'", ModelFileError)
     if not isinstance(content, dict) or content.get('format') != FORMAT:
         raise ModelFileError(f"'{path}' is not an identified model (format: {FORMAT})")
     if content.get('version') not in VERSIONS:

@@ -7,20 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rosbags.highlevel import AnyReader, AnyReaderError
+from rosbags.highlevel import AnyReader
 from rosbags.interfaces import Connection, MessageDefinitionFormat, Nodetype
-from rosbags.rosbag2 import ReaderError
 from rosbags.rosbag2.storage_mcap import McapReader
-from rosbags.typesys import (
-    Stores,
-    TypesysError,
-    get_types_from_idl,
-    get_types_from_msg,
-    get_typestore,
-)
+from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
-from pkm_description.errors import DatasetError
+from pkm_description.errors import DatasetError, listed
+from pkm_description.untrusted.named_files import foreign_errors
 from pkm_identification.datasets.bags.message_columns import CHUNK, TopicColumns
 from pkm_identification.datasets.bags.message_types import jazzy_typestore
 from pkm_identification.datasets.bags.pairing import NANOSECONDS
@@ -84,7 +78,8 @@ class RawBag:
         raw = self.topics.get(topic or '')
         if raw is None or not raw.messages:
             return ''
-        message = self.store.deserialize_cdr(raw.messages[-1], raw.message_type)
+        with foreign_errors(DatasetError, f"'{self.path}': a message of '{topic}' is broken"):
+            message = self.store.deserialize_cdr(raw.messages[-1], raw.message_type)
         return str(getattr(message, 'data', ''))
 
 
@@ -102,7 +97,7 @@ def read_bag(
     else is kept in memory. Sequences beside a field `name` are by joint.
     """
     storage, cut = _storage(path), _cut_file(path)
-    try:
+    with foreign_errors(DatasetError, f"'{path}' is not a readable bag"):
         if cut is None:
             with AnyReader([storage], default_typestore=jazzy_typestore()) as reader:
                 return _collect(
@@ -112,8 +107,6 @@ def read_bag(
             bag = _collect(
                 path, prefix.connections, prefix.messages_scan, wanted, numbers, complete=False
             )
-    except (AnyReaderError, ReaderError, TypesysError, FileNotFoundError) as error:
-        raise DatasetError(f"'{path}' is not a readable bag: {error}") from error
     if not bag.counts:
         raise DatasetError(
             f"'{path}' is cut off (no index at its end) before its first chunk is whole: nothing "
@@ -212,7 +205,13 @@ def _mcap_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path] if path.suffix == '.mcap' else []
     files = sorted(path.rglob('*.mcap'))
-    if not files and not (path / 'metadata.yaml').is_file():
+    if (path / 'metadata.yaml').is_file():
+        return files
+    bags = sorted(each.parent for each in path.rglob('metadata.yaml'))
+    if bags and (len(bags) > 1 or any(bags[0] not in each.parents for each in files)):
+        named = listed(f"'{each}'" for each in (*bags, *files))
+        raise DatasetError(f"folder '{path}' holds several recordings: name one of {named}")
+    if not files:
         raise DatasetError(f"folder '{path}' holds neither metadata.yaml nor an .mcap file")
     return files
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from pkm_description.description import JOINT, SIDES
 from pkm_description.errors import DatasetError, DescriptionError, listed
-from pkm_description.sidecar import known_keys, number, read_mapping
+from pkm_description.sidecar import MAX_CHARACTERS, known_keys, number, read_mapping
+from pkm_description.untrusted.named_files import file_text
 from pkm_description.xml_elements import suggestion
 
 Name = str | int  # of a column or an array; a number counts columns from 0
@@ -100,11 +101,7 @@ def read_column_mapping(given: Path | str | Mapping[str, Any]) -> ColumnMapping:
     if isinstance(given, Mapping):
         return _checked(given, 'columns')
     path = Path(given)
-    try:
-        text = path.read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, 'strerror', None) or error
-        raise DatasetError(f"file of names '{path}' cannot be read: {reason}") from error
+    text = file_text(path, DatasetError, MAX_CHARACTERS, 'file of names')
     try:
         content = read_mapping(text, str(path))
     except DescriptionError as error:

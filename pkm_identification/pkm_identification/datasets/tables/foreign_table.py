@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_description.untrusted.named_files import MAX_WHOLE, foreign_errors, regular_file
 from pkm_identification.arrays import Array
 from pkm_identification.datasets.tables.column_mapping import (
     Column,
@@ -19,6 +20,8 @@ from pkm_identification.datasets.tables.column_mapping import (
     same_column,
     unknown_column,
 )
+from pkm_identification.datasets.tables.mat_elements import check_elements
+from pkm_identification.datasets.tables.npz_file import check_declared, require_memory
 from pkm_identification.datasets.tables.text_table import TextTable
 
 TEXT = ('.csv', '.txt', '.tsv', '.dat', '.log')
@@ -121,27 +124,26 @@ class ArrayTable:
 
 
 def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
+    with foreign_errors(DatasetError, f"'{path}' cannot be read as an NPZ file"):
+        with np.load(path, allow_pickle=False) as archive, zipfile.ZipFile(path) as file:
+            require_memory(sum(check_declared(file, path).values()), path)
             return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, zipfile.BadZipFile, EOFError) as error:
-        raise DatasetError(f"'{path}' cannot be read as an NPZ file: {error}") from error
 
 
 def _matlab_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Numbers of a MAT file; fields of structures are called `structure.field`."""
     from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
 
-    try:
-        content = loadmat(path, simplify_cells=True)
-    except NotImplementedError:
-        raise DatasetError(
-            f"'{path}' is a MAT file of version 7.3 (HDF5), which is not read: save it with "
-            "save('...', '-v7')"
-        ) from None
-    except (ValueError, TypeError, OSError, MatReadError, KeyError) as error:
-        raise DatasetError(f"'{path}' cannot be read as a MAT file: {error}") from error
+    regular_file(path, DatasetError, MAX_WHOLE)
+    with foreign_errors(DatasetError, f"'{path}' cannot be read as a MAT file"):
+        check_elements(path)
+        try:
+            content = loadmat(path, simplify_cells=True)
+        except NotImplementedError:
+            raise DatasetError(
+                f"'{path}' is a MAT file of version 7.3 (HDF5), which is not read: save it with "
+                "save('...', '-v7')"
+            ) from None
     return dict(_flat({name: each for name, each in content.items() if name[:2] != '__'}))
 
 
@@ -156,17 +158,19 @@ def _flat(content: Mapping[str, Any], before: str = '') -> Iterator[tuple[str, N
 def _parquet_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Columns of a Parquet file; lists of one length become arrays of two dimensions."""
     try:
-        import pyarrow
         from pyarrow import parquet
     except ImportError:
         raise DatasetError(
             f"'{path}' needs pyarrow, which is not installed: pip install pyarrow, or write the "
             'table as CSV'
         ) from None
-    try:
+    regular_file(path, DatasetError, MAX_WHOLE)
+    with foreign_errors(DatasetError, f"'{path}' cannot be read as a Parquet file"):
+        declared = parquet.ParquetFile(path).metadata
+        groups = (declared.row_group(k) for k in range(declared.num_row_groups))
+        require_memory(sum(group.total_byte_size for group in groups), path)
+        require_memory(declared.num_rows * declared.num_columns * 8, path)
         table = parquet.read_table(path)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DatasetError(f"'{path}' cannot be read as a Parquet file: {error}") from error
     found = {}
     for name in table.column_names:
         values = table[name].to_numpy()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pkm_description import Payload
 from pkm_description.errors import DatasetError
+from pkm_description.untrusted.named_files import MAX_WHOLE, foreign_errors
 from pkm_identification.datasets import source
 from pkm_identification.datasets.effort_filter import EffortFilter
 from pkm_identification.datasets.recorded_data import Recording
@@ -41,7 +42,10 @@ OPTIONAL = (
     'payload',
     *TRUTH,
 )
-BROKEN = (ValueError, TypeError, OSError, zipfile.BadZipFile, zlib.error, EOFError, KeyError)
+# What a ZIP file may become without a doubt, and how often its size beyond: numbers that are
+# measured halve, constant channels of double precision shrink to a hundredth.
+UNPACKED = 1 << 26  # [bytes]
+DENSEST = 100
 
 
 def load_npz(path: Path) -> Recording:
@@ -55,10 +59,8 @@ def load_npz(path: Path) -> Recording:
     all of `truth_time` (M,) [s], `truth_positions`, `truth_velocities`, `truth_forces` (M, n_a) of
     a simulated robot.
     """
-    try:
+    with foreign_errors(DatasetError, f"'{path}' cannot be read as an NPZ file"):
         content = _content(path)
-    except BROKEN as error:
-        raise DatasetError(f"'{path}' cannot be read as an NPZ file: {error}") from error
     missing = [name for name in REQUIRED if name not in content]
     if missing:
         there = ', '.join(sorted(content)) or 'nothing'
@@ -91,13 +93,50 @@ def load_npz(path: Path) -> Recording:
 def _content(path: Path) -> dict[str, AnyArray]:
     """Read all arrays; those of samples into files of their own where they are many."""
     with np.load(path, allow_pickle=False) as archive, zipfile.ZipFile(path) as file:
+        whole = check_declared(file, path)
         shapes = {name: _shape(file, name) for name in archive.files if name in (*SAMPLES, *TRUTH)}
         numbers = sum(int(np.prod(shapes[name])) for name in SAMPLES if name in shapes)
         spooled = shapes if numbers > source.LONG else {}
+        require_memory(sum(whole[name] for name in whole if name not in spooled), path)
         return {
             name: stored(_rows(file, name)) if name in spooled else archive[name]
             for name in archive.files
         }
+
+
+def check_declared(file: zipfile.ZipFile, path: Path) -> dict[str, int]:
+    """Return the sizes [bytes] of the arrays of an NPZ file, which its members must have.
+
+    NumPy takes the memory that a header declares before it reads a single number. Raises
+    DatasetError, also where the file is packed as no measurement can be.
+    """
+    packed = sum(member.compress_size for member in file.infolist())
+    whole = sum(member.file_size for member in file.infolist())
+    if packed > path.stat().st_size or whole > max(UNPACKED, DENSEST * packed):
+        raise DatasetError(
+            f"'{path}' says that its {path.stat().st_size} bytes hold {whole}: no measurement is "
+            'packed so densely'
+        )
+    found = {}
+    for member in file.infolist():
+        with file.open(member) as stream:
+            shape, _, dtype = _header(stream)
+        size = math.prod(shape) * dtype.itemsize
+        if size > member.file_size or size < 0:
+            raise DatasetError(
+                f"'{path}': '{member.filename}' declares an array of {size} bytes {shape}, but has "
+                f'{member.file_size}'
+            )
+        found[member.filename.removesuffix('.npy')] = size
+    return found
+
+
+def require_memory(size: int, path: Path) -> None:
+    """Refuse arrays [bytes] that are read as a whole and too large for that; DatasetError."""
+    if size > MAX_WHOLE:
+        raise DatasetError(
+            f"'{path}' holds {size} bytes in arrays that are read as a whole; at most {MAX_WHOLE}"
+        )
 
 
 def _shape(file: zipfile.ZipFile, name: str) -> tuple[int, ...]:

@@ -1,0 +1,1 @@
+"""Input of unknown origin: files by name, and YAML."""
