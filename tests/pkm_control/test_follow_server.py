@@ -26,6 +26,8 @@ from pkm_control.feedforward import nominal_feedforward  # noqa: E402
 from pkm_control.gains import servo_gains  # noqa: E402
 from pkm_control.nodes import follow_server  # noqa: E402
 from pkm_description.errors import KinematicsError  # noqa: E402
+from pkm_dynamics.limits import goal_check  # noqa: E402
+from pkm_dynamics.limits.instants import instants_of  # noqa: E402
 from pkm_dynamics.nodes.trajectory_messages import to_message  # noqa: E402
 from pkm_dynamics.trajectories import FourierTrajectory, Phase, PointToPoint  # noqa: E402
 from pkm_msgs.action import FollowPlatformTrajectory  # noqa: E402
@@ -85,7 +87,10 @@ class Bench:
         monkeypatch.setattr(
             follow_server, 'Background', lambda node, name: SimpleNamespace(run=self._run)
         )
-        monkeypatch.setattr(follow_server, 'check_feasibility', self._check)
+        monkeypatch.setattr(goal_check, 'check_feasibility', self._check)
+        description = model.description
+        beside = SimpleNamespace(description=description, start=lambda: None, call=self._call)
+        monkeypatch.setattr(follow_server, 'WorkerProcess', lambda _: beside)
         self.server = follow_server.FollowServer(
             self.node,
             lambda: self.loop,
@@ -100,8 +105,13 @@ class Bench:
     async def _run(self, work):
         return work()
 
+    def _call(self, longest, function, *arguments):
+        assert longest == goal_check.LONGEST_CHECK
+        return function(self.controller.model, *arguments)
+
     def _check(self, model, probe, rate):
         assert model is self.controller.model
+        instants_of(probe, rate)  # as the check itself, it refuses too many
         self.checked.append((probe, rate))
         self.meanwhile()
         return self.report
@@ -330,7 +340,7 @@ def test_a_check_has_two_million_samples_at_most(bench: Bench) -> None:
     assert code is ErrorCode.BAD_TRAJECTORY
     assert reason.startswith('duration: 4000 s take 2e+06 samples of the check, 2e+06 at most')
     assert bench.checked == []
-    bench.execute(Handle(line(4000.0)))  # 500 a second
+    bench.execute(Handle(line(3999.0)))  # 500 a second
     assert bench.controller.busy
 
 

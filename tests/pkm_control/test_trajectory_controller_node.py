@@ -365,7 +365,7 @@ def test_malformed_goals_are_rejected_and_the_controller_goes_on(monkeypatch) ->
         refused('ramp_time', shake(), ramp_time=1e300)
         refused('duration', shake(period=1e-300))
         with monkeypatch.context() as patch:
-            patch.setattr('pkm_control.nodes.follow_server.from_message', lambda _: 1 / 0)
+            patch.setattr('pkm_control.nodes.follow_server.trajectory_arguments', lambda _: 1 / 0)
             refused('ZeroDivisionError', shake())
         assert graph.lifecycle() == State.PRIMARY_STATE_ACTIVE
         count = len(graph.commands)

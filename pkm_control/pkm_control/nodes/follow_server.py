@@ -15,23 +15,23 @@ from pkm_control.control_types import ControlFault, ErrorCode, Outcome, Tracking
 from pkm_control.nodes.client_watch import ClientWatch
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.stops import StopEvent
+from pkm_description.description import Description
 from pkm_description.errors import PkmError, TrajectoryError
 from pkm_description.nodes.background import Background
-from pkm_dynamics.limits.feasibility import check_feasibility
-from pkm_dynamics.nodes.trajectory_messages import from_message
+from pkm_dynamics.limits.goal_check import LONGEST_CHECK, GoalPlan, checked_execution
+from pkm_dynamics.nodes.trajectory_messages import trajectory_arguments
 from pkm_dynamics.trajectories import Execution
+from pkm_dynamics.worker_process import WorkerProcess
 from pkm_msgs.action import FollowPlatformTrajectory
-
-MOST_SAMPLES = 2e6  # of the check of a goal
 
 
 class FollowServer:
     """Checks goals, starts them, reports them.
 
     Every goal is accepted, since only a result can carry a reason: one that cannot be
-    followed is aborted with code and reason before anything moves. It is checked as a whole;
-    the check runs in a thread of its own, since joint states are received meanwhile. One goal
-    at a time.
+    followed is aborted with code and reason before anything moves. It is bounded in size, then
+    built and checked as a whole in a process of its own: the loop goes on meanwhile, and a
+    check that takes longer than `LONGEST_CHECK` refuses the goal. One goal at a time.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class FollowServer:
         self._handle: ServerGoalHandle | None = None  # from the check of a goal to its end
         self._done: Future | None = None  # while the goal moves the robot
         self._background = Background(node, 'feasibility')
+        self._worker: WorkerProcess | None = None
         self._client = client
         self._server = ActionServer(
             node,
@@ -67,8 +68,19 @@ class FollowServer:
         return self._handle is not None
 
     def close(self) -> None:
-        """End the thread of the feasibility check."""
+        """End thread and process of the feasibility check."""
         self._background.close()
+        if self._worker is not None:
+            self._worker.close()
+
+    def prepare(self, description: Description) -> WorkerProcess:
+        """Begin to start the process of the check, where it is not that of `description` yet."""
+        if self._worker is None or self._worker.description is not description:
+            if self._worker is not None:
+                self._worker.close()
+            self._worker = WorkerProcess(description)
+            self._worker.start()
+        return self._worker
 
     def finish(self, outcome: Outcome) -> None:
         """Take the end of the motion, from whatever thread."""
@@ -101,29 +113,20 @@ class FollowServer:
             message = f"the trajectory is for robot '{robot}', this is '{own}'"
             raise ControlFault(ErrorCode.WRONG_ROBOT, message)
         try:
-            arguments = (goal.ramp_time, goal.approach_speed)
-            trajectory = from_message(goal.trajectory)
+            kind, arguments = trajectory_arguments(goal.trajectory)
             with loop.lock:
-                execution = loop.controller.plan(trajectory, int(goal.periods), *arguments)
-                # All periods are alike: one is enough to check.
-                probe = loop.controller.plan(trajectory, 1, *arguments)
-        except TrajectoryError as error:
-            raise ControlFault(ErrorCode.BAD_TRAJECTORY, str(error)) from error
-        samples = probe.duration * self._rate
-        if samples > MOST_SAMPLES:
-            raise ControlFault(
-                ErrorCode.BAD_TRAJECTORY,
-                f'duration: {probe.duration:g} s take {samples:.3g} samples of the check, '
-                f'{MOST_SAMPLES:g} at most',
+                start = loop.controller.resting_coordinates(arguments['coordinates'])
+            how = int(goal.periods), goal.ramp_time, start, goal.approach_speed
+            plan, worker = GoalPlan(kind, arguments, *how), self.prepare(model.description)
+            execution: Execution = await self._background.run(
+                lambda: worker.call(LONGEST_CHECK, checked_execution, plan, self._rate)
             )
-        try:
-            report = await self._background.run(
-                lambda: check_feasibility(model, probe, rate=self._rate)
-            )
+        except ControlFault:
+            raise
         except PkmError as error:
-            raise ControlFault(ErrorCode.INFEASIBLE, str(error)) from error
-        if not report.feasible:
-            raise ControlFault(ErrorCode.INFEASIBLE, report.message)
+            malformed = type(error) is TrajectoryError
+            code = ErrorCode.BAD_TRAJECTORY if malformed else ErrorCode.INFEASIBLE
+            raise ControlFault(code, str(error)) from error
         return execution
 
     def _active_loop(self) -> ControlLoop:

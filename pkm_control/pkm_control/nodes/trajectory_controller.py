@@ -137,6 +137,7 @@ class TrajectoryControllerNode(LifecycleNode):
         except PkmError as error:
             self.get_logger().error(f'configuration failed: {error}')
             return FAILURE
+        self._follow.prepare(self.loop.controller.model.description)
         self.loop.start()
         gc.collect()
         gc.freeze()  # what lives now lives on: the collector need not stop the loop for it

@@ -46,10 +46,18 @@ def to_message(trajectory: trajectories.Trajectory) -> ParametricTrajectory:
 
 
 def from_message(message: ParametricTrajectory) -> trajectories.Trajectory:
-    """Return the trajectory that `message` describes.
+    """Return the trajectory that `message` describes; TrajectoryError names a malformed field."""
+    kind, arguments = trajectory_arguments(message)
+    return kind(**arguments)
 
-    TrajectoryError names a malformed field, or one that is larger than `trajectories.bounds`
-    allow, before anything is computed from it.
+
+def trajectory_arguments(
+    message: ParametricTrajectory,
+) -> tuple[type[trajectories.Trajectory], dict[str, Any]]:
+    """Return the class of the trajectory that `message` describes and its arguments, unchecked.
+
+    TrajectoryError names a field that is larger than `trajectories.bounds` allow, or of a wrong
+    length, before anything is computed from it.
     """
     _require_sizes(message)
     if message.coordinates not in _COORDINATES:
@@ -68,7 +76,8 @@ def from_message(message: ParametricTrajectory) -> trajectories.Trajectory:
     arguments: dict[str, Any] = {field: getattr(message, field) for field in kind.fields}
     for field in arguments.keys() & tables.keys():
         arguments[field] = _table(field, arguments[field], *tables[field])
-    return kind(**arguments, coordinates=coordinates, coordinate_names=names, robot=message.robot)
+    arguments |= {'coordinates': coordinates, 'coordinate_names': names, 'robot': message.robot}
+    return kind, arguments
 
 
 def _require_sizes(message: ParametricTrajectory) -> None:
