@@ -62,7 +62,7 @@ class WorkerProcess:
                     start_new_session=True,  # a Ctrl-C in the terminal is for this process
                 )
             self._connection = Connection(here.detach())
-            self._connection.send_bytes(pickle.dumps(self.description))
+            _send(self._connection, self.description)
 
     def call(self, longest: float, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return function(model, *arguments), computed in the process, within `longest` [s].
@@ -76,7 +76,7 @@ class WorkerProcess:
             raise PkmError('the process of the check has been closed')
         try:
             self._receive(connection, LONGEST_START, 'its start')
-            connection.send_bytes(pickle.dumps((function, arguments), protocol=5))
+            _send(connection, (function, arguments))
             value, error, kind = self._receive(connection, longest, 'the check')
         except (EOFError, OSError):
             self._stop()
@@ -90,7 +90,7 @@ class WorkerProcess:
         if not connection.poll(longest):
             self._stop()
             raise PkmError(f'{what} takes longer than {longest:g} s')
-        return pickle.loads(connection.recv_bytes())
+        return _receive(connection)
 
     def _stop(self) -> None:
         with self._lock:
@@ -109,17 +109,36 @@ class WorkerProcess:
         self._stop()
 
 
+def _send(connection: Connection, value: Any) -> None:
+    """Send a value, its arrays apart from it: none is copied, which would hold up the loop."""
+    arrays: list[pickle.PickleBuffer] = []
+    frame = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
+    views = [array.raw() for array in arrays]
+    connection.send_bytes(pickle.dumps((frame, [view.nbytes for view in views])))
+    for view in filter(len, views):
+        connection.send_bytes(view)
+
+
+def _receive(connection: Connection) -> Any:
+    """Return what `_send` sent; its arrays are writable where they lie."""
+    frame, sizes = pickle.loads(connection.recv_bytes())
+    arrays = [bytearray(size) for size in sizes]
+    for array in filter(len, arrays):
+        connection.recv_bytes_into(array)
+    return pickle.loads(frame, buffers=arrays)
+
+
 def serve() -> None:
     """Answer calls until the other end of the socket is gone; the body of the process."""
     os.nice(NICENESS)
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     connection = Connection(int(sys.argv[1]))
     try:
-        model = ClosedChainModel(pickle.loads(connection.recv_bytes()))
+        model = ClosedChainModel(_receive(connection))
         while True:
-            connection.send_bytes(pickle.dumps('ready'))
-            function, arguments = pickle.loads(connection.recv_bytes())
-            connection.send_bytes(pickle.dumps(_outcome(function, model, arguments), protocol=5))
+            _send(connection, 'ready')
+            function, arguments = _receive(connection)
+            _send(connection, _outcome(function, model, arguments))
     except (EOFError, OSError):
         return
 
