@@ -40,7 +40,8 @@ def graph(tmp_path, monkeypatch):
     special = {
         'simulated_robot': {'lockstep': True, 'seed': 3},
         'trajectory_controller': {'update_mode': 'state', 'autostart': True, **SILENT},
-        'excitation_server': {'silence_timeout': 3.0},
+        'excitation_server': {'silence_timeout': 3.0, 'data_folder': str(tmp_path)},
+        'estimation_server': {'data_folder': str(tmp_path)},
     }
     with NodeProcesses(tmp_path / 'log') as processes:
         for node, module in MODULES.items():

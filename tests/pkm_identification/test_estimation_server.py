@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import numpy as np
@@ -67,7 +68,7 @@ def data(model, tmp_path_factory):
 
 @pytest.fixture
 def graph():
-    with Graph() as graph:
+    with Graph('data_folder:=/') as graph:
         graph.add(EstimationServer)
         graph.received = []
         graph.answer = SetModel.Response(success=True)
@@ -303,7 +304,7 @@ def test_refusals_of_models(graph, data, tmp_path):
 
 
 def test_no_controller(data, tmp_path):
-    with Graph('controller_timeout:=0.3') as graph:
+    with Graph('controller_timeout:=0.3', 'data_folder:=/') as graph:
         graph.add(EstimationServer)
         output = tmp_path / 'model.yaml'
         identify(graph, data[0], output)
@@ -457,3 +458,28 @@ def test_long_work_leaves_the_server_responsive_and_can_be_canceled(graph, data,
     assert canceled.result().goals_canceling
     assert result.result().status == GoalStatus.STATUS_CANCELED
     assert result.result().result.error_code == IdentifyWithProgress.Result.CANCELED
+
+
+def test_files_stay_below_the_data_folder(data, tmp_path):
+    inside = tmp_path / 'inside'
+    inside.mkdir()
+    (inside / 'link.npz').symlink_to(data[0])
+    os.mkfifo(inside / 'pipe.npz')
+    with Graph(f'data_folder:={inside}') as graph:
+        graph.add(EstimationServer)
+        codes = Identify.Response
+        for name in (data[0], '/dev/zero', f'{inside}/../x', f'{inside}/link.npz'):
+            response = identify(graph, name)
+            assert response.error_code == codes.BAD_DATA, response.error_msg
+            assert 'outside of the data folder' in response.error_msg
+        response = identify(graph, f'{inside}/pipe.npz')
+        assert (response.error_code, response.success) == (codes.BAD_DATA, False)
+        assert 'not a regular file' in response.error_msg
+        response = identify(graph, data[0], f'{inside}/../model.yaml')
+        assert response.error_code == codes.CANNOT_WRITE
+        response = identify(graph, data[0], **options(prior=str(tmp_path / 'x.yaml')))
+        assert response.error_code == codes.BAD_OPTION
+        request = Validate.Request(data=data[0], model=str(tmp_path / 'x.yaml'))
+        response = graph.call(Validate, 'estimation_server/validate', request)
+        assert response.error_code == Validate.Response.BAD_MODEL
+        assert 'outside of the data folder' in response.error_msg

@@ -150,7 +150,9 @@ def model():
 
 @pytest.fixture
 def session(model):
-    with Graph('rate:=100.0', 'topic_timeout:=3.0', 'silence_timeout:=1.0') as graph:
+    with Graph(
+        'data_folder:=/', 'rate:=100.0', 'topic_timeout:=3.0', 'silence_timeout:=1.0'
+    ) as graph:
         yield Session(graph, model)
 
 
@@ -175,7 +177,7 @@ def test_a_run_ends_with_a_verified_bag(session, model, tmp_path):
     assert not (tmp_path / 'bag.partial').exists()
 
 
-PARAMETERS = ('rate:=100.0', 'topic_timeout:=3.0', 'silence_timeout:=5.0')
+PARAMETERS = ('data_folder:=/', 'rate:=100.0', 'topic_timeout:=3.0', 'silence_timeout:=5.0')
 
 
 def test_drivers_with_names_of_their_own_that_promise_no_delivery(model, tmp_path):
@@ -345,3 +347,11 @@ def test_a_robot_that_falls_silent_ends_the_run(session, tmp_path):
     assert answer.result.error_code == CODE.TOPIC_SILENT
     assert 'fell silent' in answer.result.error_msg
     assert 'outcome: aborted' in outcome_of(tmp_path / 'bag')
+
+
+def test_a_bag_stays_below_the_data_folder(model, tmp_path):
+    with Graph(f'data_folder:={tmp_path}', *PARAMETERS[1:]) as graph:
+        session = Session(graph, model)
+        for bag in (f'{tmp_path}/../bag', '../../../bag', '/tmp', ''):
+            result = session.result(session.send(bag)).result
+            assert result.error_code == CODE.CANNOT_WRITE, result.error_msg

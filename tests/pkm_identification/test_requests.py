@@ -1,6 +1,7 @@
 """Requests without ROS: what they refuse, with which code, and what they answer."""
 
 import dataclasses
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -164,6 +165,10 @@ def test_what_is_applied_is_what_is_validated(barely_impossible, slider_model):
     )
     assert estimate < applied  # of the data that it was estimated from
     between = 0.5 * (estimate + applied)
+    with np.load(path) as content:  # the same numbers in a file that it was not identified from
+        path = Path(path).with_name('other.npz')
+        np.savez_compressed(path, **content)
+    path = str(path)
     found = refusal(applicable_model, ApplyRequest(model_file, path, between), slider_model)
     assert found.code is Code.VALIDATION_FAILED
     accepted = applicable_model(ApplyRequest(model_file, path, 1.01 * applied), slider_model)
@@ -412,6 +417,8 @@ def result(monkeypatch):
         is_physical=True,
         consistent=SimpleNamespace(p_value=1e-3, violations=('a', 'b'), distance=2.5),
         as_physical=lambda: 'physical',
+        diagnostics=SimpleNamespace(force_errors=SimpleNamespace(relative=np.array([0.3, 0.4]))),
+        provenance=SimpleNamespace(data=({'sha256': '1', 'source': 'own.npz'},)),
     )
     monkeypatch.setattr(apply_request, 'load_model_file', lambda path, model: own)
     return own
@@ -430,25 +437,53 @@ def test_models_that_the_data_contradict_are_not_applied(result, slider_model):
     assert applicable_model(ApplyRequest('m.yaml'), slider_model).remarks == ()
 
 
+def recording_of(path):
+    """A recording whose hash is told by its name."""
+    return SimpleNamespace(provenance={'sha256': '12'['other' in path], 'source': path})
+
+
+def test_something_held_out_speaks_for_a_model_or_that_is_waived(result, slider_model, monkeypatch):
+    held_out = np.sqrt(np.mean(np.square([0.3, 0.4])))
+    applicable_model(ApplyRequest('m.yaml', '', held_out + 1e-6), slider_model)
+    for limit in (held_out - 1e-6, 0.0, float('nan')):
+        found = refusal(applicable_model, ApplyRequest('m.yaml', '', limit), slider_model)
+        assert found.code is Code.VALIDATION_FAILED
+    result.diagnostics.force_errors = None
+    found = refusal(applicable_model, ApplyRequest('m.yaml'), slider_model)
+    assert found.code is Code.VALIDATION_FAILED and 'set waive_validation' in str(found)
+    waived = applicable_model(ApplyRequest('m.yaml', waive_validation=True), slider_model)
+    assert 'validation was waived' in waived.remarks[0]
+
+    validation = SimpleNamespace(against_measured=SimpleNamespace(overall=0.1))
+    monkeypatch.setattr(apply_request, 'load', recording_of)
+    monkeypatch.setattr(apply_request, 'validate', lambda *given: validation)
+    for path in ('own.npz', 'own.npz:0-3'):
+        found = refusal(applicable_model, ApplyRequest('m.yaml', path), slider_model)
+        assert 'was identified from' in str(found)
+    applicable_model(ApplyRequest('m.yaml', 'other.npz'), slider_model)
+    result.provenance.data = ({'sha256': '1', 'source': 'own.npz:0-3'},)
+    applicable_model(ApplyRequest('m.yaml', 'own.npz:3-'), slider_model)
+
+
 @pytest.mark.parametrize(('error', 'applied'), [(0.2, True), (0.25, True), (0.251, False)])
 def test_the_error_on_a_recording_is_limited(result, slider_model, monkeypatch, error, applied):
     validation = SimpleNamespace(against_measured=SimpleNamespace(overall=error))
-    monkeypatch.setattr(apply_request, 'load', lambda path: path)
+    monkeypatch.setattr(apply_request, 'load', recording_of)
     monkeypatch.setattr(apply_request, 'validate', lambda *given: validation)
-    request = ApplyRequest('m.yaml', 'data.npz', 0.25)
+    request = ApplyRequest('m.yaml', 'other.npz', 0.25)
     if applied:
         assert applicable_model(request, slider_model).result is result
     else:
         found = refusal(applicable_model, request, slider_model)
         assert found.code is Code.VALIDATION_FAILED
-        assert "on 'data.npz' is 0.251, at most 0.25" in str(found)
+        assert "on 'other.npz' is 0.251, at most 0.25" in str(found)
         applicable_model(ApplyRequest('m.yaml'), slider_model)  # without a recording
     validation.against_measured.overall = float('nan')
     assert refusal(applicable_model, request, slider_model).code is Code.VALIDATION_FAILED
     validation.against_measured.overall = 0.5
-    applicable_model(ApplyRequest('m.yaml', 'data.npz'), slider_model)
+    applicable_model(ApplyRequest('m.yaml', 'other.npz'), slider_model)
     validation.against_measured.overall = 0.51
-    refusal(applicable_model, ApplyRequest('m.yaml', 'data.npz'), slider_model)
+    refusal(applicable_model, ApplyRequest('m.yaml', 'other.npz'), slider_model)
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,9 @@ def _play(
         start('trajectory_controller', update_mode='state', autostart=True, gain_scale=scale)
 
     start('simulated_robot', lockstep=True, seed=options.seed)
-    for node in ('description_publisher', 'excitation_server', 'estimation_server'):
-        start(node)
+    start('description_publisher')
+    for node in ('excitation_server', 'estimation_server'):
+        start(node, data_folder=str(options.output))
     start_controller(1.0)
     with RobotClient(processes.check) as client:
         told = partial(summary.print_parameters, console)

@@ -103,7 +103,7 @@ def file_text(path: Path | str, error: type[PkmError], most: int, what: str = 'f
     """Return the text of a file; `error` where it is none, too large or not UTF-8."""
     path = allowed(path, error)
     if not path.exists():
-        raise error(f"{what} '{path}' does not exist")
+        raise error(f"{what} '{path}' cannot be read: it does not exist")
     path = regular_file(path, error, most)
     try:
         return path.read_text(encoding='utf-8')

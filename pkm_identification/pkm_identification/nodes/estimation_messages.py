@@ -66,7 +66,12 @@ def read_validate(message: Validate.Request) -> ValidateRequest:
 
 def read_apply(message: ApplyModel.Request) -> ApplyRequest:
     """Return the request of an `ApplyModel`."""
-    return ApplyRequest(message.model, message.validation_data, message.max_relative_absolute_error)
+    return ApplyRequest(
+        message.model,
+        message.validation_data,
+        message.max_relative_absolute_error,
+        message.waive_validation,
+    )
 
 
 def fill_identified(answer: Any, result: IdentificationResult, report: str) -> None:

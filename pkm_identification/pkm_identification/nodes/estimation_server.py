@@ -21,6 +21,7 @@ from pkm_description.nodes.background import Background
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.node_status import publish_diagnostics
 from pkm_description.nodes.running import run_node
+from pkm_description.untrusted.named_files import only_below, resolved_folder
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.model_selection.model_comparison import Candidate
 from pkm_identification.nodes.estimation_messages import (
@@ -49,6 +50,9 @@ PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
     NodeParameter('controller', 'trajectory_controller', 'node that models are applied to'),
     NodeParameter(
+        'data_folder', '.', 'files are read and written below it alone; ~ is the home folder'
+    ),
+    NodeParameter(
         'controller_timeout', 5.0, 'longest wait for the controller to answer', 's', 0.1, 600.0
     ),
     NodeParameter('feedback_rate', 5.0, 'rate of the feedback of actions', 'Hz', 0.1, 100.0),
@@ -59,7 +63,8 @@ class EstimationServer(Node):
     """Serves identifications, validations, comparisons and the hand-over of models.
 
     The library does the work in one thread, request after request; the executor stays
-    free. Paths are those of the machine the node runs on, relative to its folder.
+    free. Paths are those of the machine the node runs on, relative to its working folder; they
+    stay below the parameter `data_folder`.
     """
 
     def __init__(self) -> None:
@@ -68,6 +73,7 @@ class EstimationServer(Node):
         self._description = pkm_description.load(values['robot'])
         self._model: ClosedChainModel | None = None
         self._timeout = values['controller_timeout']
+        self._folder = resolved_folder(values['data_folder'])
         self._feedback_period = 1.0 / values['feedback_rate']
         self._waiting = 0
         self._last = 'nothing asked yet'
@@ -121,7 +127,7 @@ class EstimationServer(Node):
         self._waiting += 1
         begun = time.monotonic()
         try:
-            result = await self._background.run(work)
+            result = await self._background.run(partial(self._below_folder, work))
         except Refused as refusal:
             self._last = f'{what}: {refusal.code.name}: {refusal}'
             self.get_logger().error(self._last)
@@ -138,6 +144,11 @@ class EstimationServer(Node):
         self._last = f'{what}: done in {time.monotonic() - begun:.2f} s'
         self.get_logger().info(self._last)
         return result
+
+    def _below_folder(self, work: Callable[[], Any]) -> Any:
+        """Do work that opens no other files than those below the data folder, or shipped ones."""
+        with only_below(self._folder):
+            return work()
 
     async def _on_identify(
         self, request: Identify.Request, response: Identify.Response

@@ -18,6 +18,7 @@ from pkm_description import Payload
 from pkm_description.errors import DatasetError
 from pkm_description.nodes.background import Background
 from pkm_description.transmissions.motor_side import spoken_by
+from pkm_description.untrusted.named_files import allowed, only_below
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.nodes.trajectory_messages import from_message
 from pkm_dynamics.trajectories import Trajectory
@@ -66,6 +67,7 @@ class RunSettings:
     silence_timeout: float
     stop_timeout: float
     payload: Payload | None  # written into the bag
+    data_folder: Path  # bags are written below it
 
 
 @dataclass
@@ -96,6 +98,8 @@ class ExcitationRun:
 
     async def run(self) -> RecordingQuality:
         """Run the goal; `Refused` when it does not end with a usable recording."""
+        with refusing(Code.CANNOT_WRITE), only_below(self.settings.data_folder):
+            allowed(self._request.bag and self.bag)
         with refusing(Code.BAD_TRAJECTORY):
             trajectory = from_message(self._request.trajectory)
         report = await self._preflight(trajectory)

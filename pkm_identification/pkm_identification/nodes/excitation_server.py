@@ -17,6 +17,7 @@ from pkm_description.nodes.background import Background
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.node_status import publish_diagnostics
 from pkm_description.nodes.running import run_node
+from pkm_description.untrusted.named_files import resolved_folder
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.model import require_drives
 from pkm_identification.nodes.excitation_run import ExcitationRun, RunSettings, quality_message
@@ -30,6 +31,7 @@ _wait = partial(NodeParameter, unit='s', lower=0.1, upper=600.0)
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
     NodeParameter('controller', 'trajectory_controller', 'node that moves the robot'),
+    NodeParameter('data_folder', '.', 'bags are written below it alone; ~ is the home folder'),
     NodeParameter('rate', 1000.0, 'expected rate of the measurements', 'Hz', 1.0, 1e5),
     NodeParameter(
         'approach_speed', 0.25, 'peak speed of the way to the start', 'm/s, rad/s', 1e-3, 10.0
@@ -58,6 +60,7 @@ class ExcitationServer(Node):
         self._model = ClosedChainModel(pkm_description.load(values['robot']))
         require_drives(self._model, 'an excitation')
         given = {item.name: values[item.name] for item in fields(RunSettings)}
+        given['data_folder'] = resolved_folder(values['data_folder'])
         given['payload'] = pkm_description.payload_of(values['payload'])
         self._settings = RunSettings(**given)
         self._background = Background(self, 'excitation')

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.datasets import load
+from pkm_identification.datasets import Recording, load
+from pkm_identification.datasets.portion import portion_of
 from pkm_identification.requests.refusal import Code, Refused, refusing
 from pkm_identification.requests.validate_request import load_model_file
 from pkm_identification.result.result import IdentificationResult
@@ -23,7 +24,8 @@ class ApplyRequest:
 
     model_file: str
     validation_data: str = ''  # path of a recording; empty: none
-    max_relative_absolute_error: float = 0.5  # [1] on it
+    max_relative_absolute_error: float = 0.5  # [1] on it, or on the parts held out
+    waive_validation: bool = False  # where nothing held out speaks for the model
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,56 @@ def applicable_model(request: ApplyRequest, model: ClosedChainModel) -> Applicab
             'the estimate itself is not physical; applied is the nearest physical model, which '
             f'is {nearest.distance:.2f} standard deviations away (p = {nearest.p_value:.3f})'
         )
+    remarks += _require_validation(request, result, model)
+    return Applicable(result, tuple(remarks))
+
+
+def _require_validation(
+    request: ApplyRequest, result: IdentificationResult, model: ClosedChainModel
+) -> list[str]:
+    """Refuse a model that does not predict data held out (VALIDATION_FAILED); remarks on a waiver.
+
+    These are a recording that it was not identified from, or else the parts of its own data that
+    its identification held out.
+    """
     path, most = request.validation_data, request.max_relative_absolute_error
+    if not most > 0.0:
+        why = f'max_relative_absolute_error must be positive, not {most:g}'
+        raise Refused(Code.VALIDATION_FAILED, why)
     if path:
         with refusing(Code.VALIDATION_FAILED):  # by the physical parameters, which are applied
-            error = validate(load(path), result.as_physical(), model).against_measured.overall
-        if not error <= most:
-            why = f"relative absolute error on '{path}' is {error:.3f}, at most {most:g} is allowed"
-            raise Refused(Code.VALIDATION_FAILED, why)
-    return Applicable(result, tuple(remarks))
+            recording = load(path)
+            if _is_of(recording, result):
+                why = f"the model was identified from '{path}', which shows nothing of other data"
+                raise Refused(Code.VALIDATION_FAILED, why)
+            error = validate(recording, result.as_physical(), model).against_measured.overall
+        where = f"on '{path}'"
+    elif request.waive_validation:
+        return ['validation was waived: nothing held out was asked to speak for the model']
+    elif (errors := result.diagnostics.force_errors) is not None:
+        error = float(np.sqrt(np.mean(errors.relative**2)))
+        where = 'on the held-out parts of its own data'
+    else:
+        raise Refused(
+            Code.VALIDATION_FAILED,
+            f"'{request.model_file}' has no held-out part of its data: name validation_data that "
+            'it was not identified from, or set waive_validation',
+        )
+    if not error <= most:
+        why = f'relative error {where} is {error:.3f}, at most {most:g} is allowed'
+        raise Refused(Code.VALIDATION_FAILED, why)
+    return []
+
+
+def _is_of(recording: Recording, result: IdentificationResult) -> bool:
+    """Whether a model was identified from this file, or from the same part of it."""
+    whole = str(recording.provenance['source'])
+    part = portion_of(whole).suffix
+    return any(
+        each.get('sha256') == recording.provenance['sha256']
+        and portion_of(str(each.get('source', ''))).suffix in ('', part)
+        for each in result.provenance.data
+    )
 
 
 def _constants_remark(result: IdentificationResult, model: ClosedChainModel) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pkm_description.errors import EstimationError, ModelFileError
+from pkm_description.untrusted.named_files import allowed
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import load
 from pkm_identification.estimators.estimator_options import require_estimator
@@ -50,6 +51,9 @@ class IdentifyRequest:
         with refusing(Code.BAD_OPTION):
             check_options((self.estimator,), given(self.options), self.further_options)
             THRESHOLD.check(self.threshold)
+        if self.output:
+            with refusing(Code.CANNOT_WRITE):
+                allowed(self.output)
         if self.output and Path(self.output).exists():
             raise Refused(
                 Code.CANNOT_WRITE, f"'{self.output}' exists already and is not overwritten"

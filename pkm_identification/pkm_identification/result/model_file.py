@@ -41,7 +41,7 @@ def write_model_file(content: Mapping[str, Any], path: Path | str) -> Path:
 def read_model_file(path: Path) -> dict[str, Any]:
     """Return the entries of a model file of a known version; raises ModelFileError."""
     text = file_text(path, ModelFileError, MAX_CHARACTERS, 'model file')
-    content = load_yaml(text, f"model file '{path}'", ModelFileError)
+    content = load_yaml(text, f"model file '{path}' cannot be read: it", ModelFileError)
     if not isinstance(content, dict) or content.get('format') != FORMAT:
         raise ModelFileError(f"'{path}' is not an identified model (format: {FORMAT})")
     if content.get('version') not in VERSIONS:
