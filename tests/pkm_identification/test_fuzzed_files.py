@@ -28,9 +28,12 @@ WAVE = np.sin(3 * TIME)
 CSV = 'time,a.position,a.effort\n' + ''.join(
     f'{t},{x},{-x}\n' for t, x in zip(TIME, WAVE, strict=True)
 )
-NAMES = '{time: {column: t, unit: s}, joints: [a], position: {column: p, unit: m}, effort: {column: f, unit: N}}'
+NAMES = (
+    '{time: {column: t, unit: s}, joints: [a], '
+    'position: {column: p, unit: m}, effort: {column: f, unit: N}}'
+)
 SAMPLED = (
-    '{type: sampled, coordinates: joints, coordinate_names: [a], time: [0.0, 0.5, 1.0, 1.5], '
+    '{type: sampled, coordinates: actuators, coordinate_names: [a], time: [0.0, 0.5, 1.0, 1.5], '
     'positions: [[0.0], [0.1], [0.1], [0.0]]}'
 )
 
