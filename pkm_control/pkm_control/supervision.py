@@ -28,7 +28,8 @@ BRAKING_SHARE = 0.5
 # A measured speed is that of the motion, whose limits were checked, where it differs from the
 # desired one by less than this share of it and of the joint's limit.
 SAME_SPEED = 0.2
-STUCK = 0.4  # of `max_position_error`: a way that no sensor sleeps through
+# Of `max_position_error`: a way that no sensor sleeps through, and no drive sticks for.
+STUCK = 0.1
 SMOOTH_PEAK = 1.875  # peak over mean of the acceleration of a smooth step of fifth order
 
 
