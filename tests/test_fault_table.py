@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from fault_scenarios import FAULTS, Fault, short_motion
-from fault_table import PAGE, measure, rows_of_page
+from fault_table import PAGE, agree, measure, rows_of_page
 from laboratory import Laboratory
 
 pytestmark = pytest.mark.ros
@@ -23,6 +23,13 @@ def lab():
 def test_a_fault(lab: Laboratory, fault: Fault) -> None:
     found = measure(lab, fault)
     written = rows_of_page(PAGE.read_text())[fault.what]
-    assert written == found.cells(fault), 'python tests/helpers/fault_table.py writes the page anew'
+    assert agree(written, found.cells(fault)), (
+        f'{found.cells(fault)}: `python tests/helpers/fault_table.py` writes the page anew'
+    )
     lab.fresh()
     assert short_motion(lab).name == 'NONE'
+
+
+def test_the_page_has_forty_rows_and_no_others() -> None:
+    assert len(FAULTS) >= 40
+    assert set(rows_of_page(PAGE.read_text())) == {fault.what for fault in FAULTS}

@@ -474,14 +474,13 @@ def stamps_ahead(lab):
 # -- the machine ------------------------------------------------------------------------
 
 
-def pushed(lab: Laboratory, force, until_over: bool = True) -> Happened:
-    """Push the platform [N, in x, y, z] until the goal ends."""
+def pushed(lab: Laboratory, over: Callable[[], bool]) -> Happened:
+    """Push the platform down with 1500 N until the controller has noticed."""
     handle, since = lab.moving(), len(lab.rows)
     body = lab.plant.mujoco_model.body('platform').id
-    lab.plant.mujoco_data.xfrc_applied[body, :3] = force
-    if until_over:
-        lab.until(lambda: lab.phase not in (Phase.RUN,) or not lab.loop.commanding, 60.0)
-        lab.plant.mujoco_data.xfrc_applied[body, :3] = 0.0
+    lab.plant.mujoco_data.xfrc_applied[body, 2] = -1500.0
+    lab.until(over, 60.0)
+    lab.plant.mujoco_data.xfrc_applied[body, 2] = 0.0
     return ended(lab, handle, since)
 
 
@@ -492,7 +491,7 @@ def pushed(lab: Laboratory, force, until_over: bool = True) -> Happened:
     RESEND,
 )
 def pushed_beyond_the_bound(lab):
-    return pushed(lab, (0.0, 0.0, -1500.0))
+    return pushed(lab, lambda: lab.phase is Phase.STOPPING)
 
 
 @fault(
@@ -502,7 +501,7 @@ def pushed_beyond_the_bound(lab):
     ACTIVATE,
 )
 def pushed_beyond_the_fault_bound(lab):
-    return pushed(lab, (0.0, 0.0, -4000.0))
+    return pushed(lab, lambda: lab.loop.last_result.fault is not None)
 
 
 @fault(

@@ -20,13 +20,13 @@ DROP = 1.0e-3  # [m] after the robot has come to rest
 PUSHED = (StopEvent.TRACKING_BOUND, StopEvent.TRACKING_FAULT)
 HEAD = """# What faults do
 
-Each row is a test on the running graph (`tests/test_fault_table.py`): the simulated PaLiDA moves all
-its coordinates as sines (20 mm, 20 mrad, 0.8 s) under the controller, in lockstep, and the fault is
-made to happen. This page is written from what the tests measure: times to the nearest 0.05 s,
-travels of the farthest leg to the nearest 5 mm. In category 0 the brakes of the drives decide;
-here they close within 30 ms.
+Each row is a test on the running graph (`tests/test_fault_table.py`): the simulated PaLiDA moves
+all its coordinates as sines (20 mm, 20 mrad, 0.8 s) under the controller, in lockstep, and the
+fault is made to happen. This page is written from what the tests measure: times to the nearest
+0.05 s, travels of the farthest leg to the nearest 5 mm. In category 0 the brakes of the drives
+decide: in lockstep time stands still where no commands come.
 
-| what happens | stop category | rests after [s] | travel [mm] | what is lost | reported | how to go on |
+| what happens | category | rests after [s] | travel [mm] | lost | reported | how to go on |
 |---|---|---|---|---|---|---|
 """
 
@@ -74,10 +74,19 @@ def measure(lab: Laboratory, fault: Fault) -> Measured:
     return Measured(code, time, travel)
 
 
+def agree(written: tuple[str, ...], found: tuple[str, ...]) -> bool:
+    """Whether two rows say the same: a fault comes at another moment in every run."""
+    texts = [(row[:2], row[4:]) for row in (written, found)]
+    if texts[0] != texts[1] or not found[2]:
+        return written == found
+    time, travel = (abs(float(written[i]) - float(found[i])) for i in (2, 3))
+    return time <= 0.15 and travel <= 25.0 + 0.2 * float(written[3])
+
+
 def rows_of_page(text: str) -> dict[str, tuple[str, ...]]:
     """The rows, by what happens."""
-    rows = [line.strip('| \n').split(' | ') for line in text.splitlines() if line.startswith('| ')]
-    cells = [tuple(cell.strip() for cell in row) for row in rows[1:]]
+    lines = [line for line in text.splitlines() if line.startswith('| ')][1:]
+    cells = [tuple(cell.strip() for cell in line.split('|')[1:-1]) for line in lines]
     return {row[0]: row for row in cells}
 
 
