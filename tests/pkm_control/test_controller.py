@@ -266,7 +266,7 @@ def test_each_cycle_reports_where_the_motion_is() -> None:
         return step.phase, step.trajectory_time, step.period_index, step.fraction, step.time_left
 
     assert progress(6.5) == (Phase.HOLD, 0.0, 0, 1.0, 0.0)
-    c.start(c.plan(line(0.02)))
+    c.start(c.plan(line(0.002)))
     assert progress(7.0) == (Phase.RUN, 0.0, 0, 0.0, 1.0)
     assert progress(7.25) == (Phase.RUN, 0.25, 0, 0.25, 0.75)
     assert progress(8.0) == (Phase.HOLD, 1.0, 1, 1.0, 0.0)

@@ -244,12 +244,14 @@ def test_a_result_without_a_controller_has_no_figures(bench: Bench) -> None:
 def test_cancel_stops_the_motion_of_its_goal_alone(bench: Bench) -> None:
     handle = Handle(line())
     running = bench.execute(handle)
-    bench.controller.step(0.0, np.zeros(3))
+    where = bench.controller.step(0.0, np.zeros(3)).desired_position
     bench.cancel(Handle(line()))
-    assert bench.controller.step(0.25, np.zeros(3)).phase is Phase.RUN
+    running_on = bench.controller.step(0.25, where)
+    assert running_on.phase is Phase.RUN
     bench.cancel(handle)
-    assert bench.controller.step(0.375, np.zeros(3)).phase is Phase.STOPPING
-    outcome = bench.controller.step(2.0, np.zeros(3)).outcome
+    stopping = bench.controller.step(0.375, running_on.desired_position)
+    assert stopping.phase is Phase.STOPPING
+    outcome = bench.controller.step(2.0, stopping.desired_position).outcome
     assert outcome is not None
     bench.server.finish(outcome)
     result = ended(running)

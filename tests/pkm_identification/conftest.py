@@ -282,6 +282,7 @@ def bag_of(definitions):
                         np.zeros(0, bool),
                         'none',
                         0.0,
+                        1.0,
                     )
             text = yaml.safe_dump((metadata or {}) | ({'period': period} if period else {}))
             if 'pkm/metadata' not in skip:

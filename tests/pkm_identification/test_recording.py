@@ -238,6 +238,7 @@ def recorded(definitions, robot, tmp_path):
                         clamped,
                         'none',
                         0.0,
+                        1.0,
                     )
                 for topic, (kind, *fields) in messages.items():
                     if k in drop and topic == 'joint_states':
