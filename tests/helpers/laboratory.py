@@ -197,6 +197,17 @@ class Laboratory(Graph):
 
     # -- the robot ----------------------------------------------------------------
 
+    def fall(self) -> None:
+        """Let time pass until the brakes hold a robot that has no force any more.
+
+        In lockstep nothing else steps it.
+        """
+        self.until(lambda: not self.loop.commanding)
+        self.until(lambda: self.robot._close_at is not None)
+        while not self.robot._braked:
+            self.robot._step(np.zeros(MODEL.n_a))
+        self.plant.hold()
+
     @property
     def stands(self) -> bool:
         return bool(np.abs(self.rows[-1].speeds).max() < STANDS)
