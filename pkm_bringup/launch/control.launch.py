@@ -18,6 +18,8 @@ TOPICS = {
     'joint_states': 'joint_states',
     'motor_currents': 'motor_currents',
     'effort_controller/commands': 'effort_commands',
+    'brakes/close': 'brakes_close',
+    'brakes/closed': 'brakes_closed',
 }
 ARGUMENTS = (
     DeclareLaunchArgument(
@@ -48,6 +50,16 @@ ARGUMENTS = (
         default_value='effort_controller/commands',
         description='Topic of the force commands (std_msgs/Float64MultiArray) to the robot, '
         'as forward_command_controller takes them.',
+    ),
+    DeclareLaunchArgument(
+        'brakes_close',
+        default_value='brakes/close',
+        description='Topic on which brakes are asked to close or to open (std_msgs/Bool).',
+    ),
+    DeclareLaunchArgument(
+        'brakes_closed',
+        default_value='brakes/closed',
+        description='Topic on which brakes report that they are closed (std_msgs/Bool).',
     ),
     DeclareLaunchArgument(
         'lockstep',

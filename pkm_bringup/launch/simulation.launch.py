@@ -66,6 +66,8 @@ def simulated_robot() -> Node:
             ('joint_states', LaunchConfiguration('joint_states')),
             ('motor_currents', LaunchConfiguration('motor_currents')),
             ('effort_controller/commands', LaunchConfiguration('effort_commands')),
+            ('brakes/close', LaunchConfiguration('brakes_close')),
+            ('brakes/closed', LaunchConfiguration('brakes_closed')),
         ],
         ros_arguments=['--log-level', LaunchConfiguration('log_level')],
         output='screen',

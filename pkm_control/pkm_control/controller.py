@@ -69,6 +69,7 @@ class TrajectoryController:
         self._rate = 1.0
         self._ending: tuple[ErrorCode, str] = (ErrorCode.NONE, '')
         self._fault: ControlFault | None = None
+        self._closing = ''  # why no more motions are begun
         self._statistics = TrackingStatistics.empty(model.n_a)
 
     @property
@@ -98,7 +99,7 @@ class TrajectoryController:
         self._change.reset(self.feedforward)
         self._supervisor.begin(measured)
         self._last_time = self._fault = None
-        self._reported = False
+        self._reported, self._closing = False, ''
         self._desired = desired
 
     def deactivate(self) -> Outcome | None:
@@ -131,8 +132,8 @@ class TrajectoryController:
     def _at_rest(self) -> DesiredMotion:
         if self._desired is None:
             raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
-        if self._fault is not None:
-            raise ControlFault(ErrorCode.NOT_ACTIVE, f'the robot is stopping: {self._fault}')
+        if reason := self._closing or str(self._fault or ''):
+            raise ControlFault(ErrorCode.NOT_ACTIVE, f'the robot is stopping: {reason}')
         if self._desired.moving:
             raise ControlFault(ErrorCode.BUSY, 'a motion is under way')
         return self._desired
@@ -177,6 +178,11 @@ class TrajectoryController:
             self._ending = (event.code, message)
         self._desired.stop(self.options.stop_time)
         return True
+
+    def close(self, event: StopEvent, message: str) -> None:
+        """Bring the motion to rest on its path, and begin no other one."""
+        self._closing = message
+        self.stop(event, message)
 
     def brake(self, event: StopEvent, message: str) -> None:
         """Bring the actuators to rest from where they are measured, off any path.

@@ -507,6 +507,8 @@ def test_a_shut_down_rests_on_the_path_then_closes_brakes_then_sends_zero() -> N
     assert bench.brakes == [False]
     bench.loop.shut_down()
     assert bench.loop.stopping and bench.loop.commanding
+    with pytest.raises(ControlFault, match='the robot is stopping: controller deactivated'):
+        controller.plan(PointToPoint([0.0, 1.0], [np.zeros(6), np.zeros(6)]))
     borne = advance(bench, 10**9 + 501 * 10**6, 44)
     assert bench.brakes == [False] and np.min(borne) > 0.9 * WEIGHT  # 0.4 s to rest
     assert [outcome.code for outcome in bench.outcomes] == [ErrorCode.DEACTIVATED]

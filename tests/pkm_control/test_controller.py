@@ -180,6 +180,18 @@ def test_position_errors_of_both_signs_stop_or_fault(sign: float, axis: int) -> 
     assert 'bound at rest' in str(resting.step(0.001, away(0.051)).fault)
 
 
+def test_a_motion_that_ends_with_a_large_error_has_not_succeeded() -> None:
+    c = controller(max_interval=2.0, max_position_error=0.02)
+    c.activate(np.zeros(3))
+    c.start(c.plan(line(0.05, duration=0.5)))
+    first = c.step(0.0, np.zeros(3))
+    c.step(0.25, first.desired_position + [0.02, 0.0, 0.0])
+    last = c.step(0.5, [0.025, 0.0, 0.0])  # 25 mm from the end
+    assert last.phase is Phase.HOLD and last.outcome is not None
+    assert last.outcome.code is ErrorCode.TRACKING_ERROR
+    assert 'x: position error 0.025 exceeds the bound 0.02' in last.outcome.message
+
+
 @pytest.mark.parametrize('sign', [1.0, -1.0])
 def test_commands_are_clamped_on_both_sides(sign: float) -> None:
     model = Gantry(force_limit=50.0)

@@ -171,7 +171,7 @@ class ControlLoop:
                 return
             asked = event is StopEvent.DEACTIVATION
             reason = None if asked else ControlFault(event.code, message)
-            self.controller.stop(event, message)
+            self.controller.close(event, message)
             self._shutdown = Shutdown(self._times, reason)
 
     def deactivate(self) -> None:
