@@ -78,6 +78,11 @@ class TrajectoryController:
         return self._desired is not None
 
     @property
+    def bandwidth_share(self) -> float:
+        """Of the bandwidth of the servo, what late states leave."""
+        return self._servo.bandwidth_share
+
+    @property
     def busy(self) -> bool:
         """Whether a motion is under way."""
         return self._desired is not None and self._desired.moving

@@ -1,4 +1,4 @@
-"""What a periodic loop achieved: rate, missed deadlines, compute time, lateness."""
+"""What a periodic loop achieved: rate, success, missed deadlines, compute time, lateness."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ class LoopSummary:
     cycles: int
     missed: int
     repeated: int
+    success_rate: float  # share of the latest periods in which a new state got its command
     rate: float  # [Hz]
     compute_p50: float  # [s] of one feedforward and feedback step
     compute_p99: float  # [s]
     compute_max: float  # [s]
     late_p50: float  # [s] how long after its deadline a cycle began
     late_p99: float  # [s]
+
+
+SUCCESS_PERIODS = 1000  # the latest ones, of which the success rate tells
 
 
 class LoopStatistics:
@@ -32,16 +36,29 @@ class LoopStatistics:
 
     def __init__(self, window: int = 5000) -> None:
         self.cycles = self.missed = self.repeated = 0
+        self._succeeded: deque[bool] = deque(maxlen=SUCCESS_PERIODS)
         self._latest: deque[tuple[float, float, float]] = deque(maxlen=window)
 
     def add(self, start: float, compute: float, late: float) -> None:
         """Count a cycle that began at `start` [s] of a steady clock, `late` [s] after its time."""
         self._latest.append((start, compute, late))
+        self._succeeded.append(True)
         self.cycles += 1
+
+    def miss(self, periods: int) -> None:
+        """Count periods that went by without a cycle."""
+        self._succeeded.extend([False] * min(periods, SUCCESS_PERIODS))
+        self.missed += periods
+
+    def repeat(self) -> None:
+        """Count a cycle without a new state."""
+        self._succeeded.append(False)
+        self.repeated += 1
 
     def summary(self) -> LoopSummary:
         """Return figures over the latest cycles; nan before there are two."""
-        counts = (self.cycles, self.missed, self.repeated)
+        success = float(np.mean(self._succeeded)) if self._succeeded else float('nan')
+        counts = (self.cycles, self.missed, self.repeated, success)
         if len(self._latest) < 2:
             return LoopSummary(*counts, *([float('nan')] * 6))
         start, compute, late = np.array(self._latest).T

@@ -139,7 +139,7 @@ def test_excite_show_agrees_with_the_design(folder, prints):
         (['--criterion', 'd_optimal=x'], 2, "--criterion: 'x' is not a positive number"),
         (['--criterion', 'best'], 2, "'best' is unknown; valid are d_optimal, a_optimal"),
         (['--criterion', 'd_optimal,d_optimal'], 2, 'names a criterion twice'),
-        (['--prior', 'none.yaml'], 1, "'none.yaml' does not exist"),
+        (['--prior', 'none.yaml'], 1, "'none.yaml' cannot be read: it does not exist"),
         (['--initial', 'none.yaml'], 1, "no trajectory file 'none.yaml'"),
         (['--initial', 'friction_sweep'], 1, "'friction_sweep' is a sampled trajectory"),
         (['--plot', 'picture.gif'], 1, "'picture.gif' must end in .png"),

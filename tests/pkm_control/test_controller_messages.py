@@ -84,8 +84,9 @@ def test_the_last_command_is_repeated_and_zero_is_zero() -> None:
 
 def loop(**changes):
     facts = {'commanding': True, 'running': True, 'last_result': result(), 'state_age': 0.002}
-    facts |= {'statistics': LoopStatistics(), 'controller': SimpleNamespace(), 'period': None}
-    facts['controller'].feedforward = SimpleNamespace(name='nominal')
+    facts |= {'statistics': LoopStatistics(), 'period': None}
+    named = SimpleNamespace(name='nominal')
+    facts['controller'] = SimpleNamespace(feedforward=named, bandwidth_share=0.62)
     return SimpleNamespace(**(facts | changes))
 
 
@@ -122,7 +123,9 @@ def test_diagnostics_show_the_figures_of_the_loop() -> None:
     node, statistics = Node(), LoopStatistics()
     for k in range(101):
         statistics.add(start=k * 0.004, compute=k * 1e-6, late=k * 1e-5)
-    statistics.missed, statistics.repeated = 7, 9
+    statistics.miss(7)
+    for _ in range(9):
+        statistics.repeat()
     ControllerDiagnostics(node, 'palida').publish(loop(statistics=statistics))
     values = {item.key: item.value for item in node.messages[-1].status[0].values}
     assert values == {
@@ -132,6 +135,8 @@ def test_diagnostics_show_the_figures_of_the_loop() -> None:
         'position error [m, rad]': '2.000e+00',
         'joint state age [s]': '0.0020',
         'cycles': '101',
+        'success rate [%]': '86.3',
+        'servo bandwidth [%]': '62',
         'rate [Hz]': '250.0',
         'missed deadlines': '7',
         'repeated commands': '9',
@@ -159,6 +164,25 @@ def test_diagnostics_warn_of_cycles_longer_than_their_period() -> None:
     )
     for period in (0.005, None):
         assert status(period).level == DiagnosticStatus.OK
+
+
+def test_diagnostics_warn_of_states_that_come_too_late() -> None:
+    node, statistics = Node(), LoopStatistics()
+    for k in range(900):
+        statistics.add(start=k * 0.001, compute=0.0, late=0.0)
+
+    def status() -> DiagnosticStatus:
+        ControllerDiagnostics(node, 'palida').publish(loop(statistics=statistics, period=0.001))
+        return node.messages[-1].status[0]
+
+    for expected in (DiagnosticStatus.OK, DiagnosticStatus.WARN):
+        last = status()
+        assert last.level == expected
+        statistics.miss(300)
+    assert last.message == (
+        'active, but only 70% of the cycles have a new state in time; the servo keeps 62% of its '
+        'bandwidth'
+    )
 
 
 def test_diagnostics_before_the_first_cycle_and_after_a_rejection() -> None:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from gantry import Gantry
+from scipy.linalg import expm
 
 from pkm_control.control_types import ControllerOptions
 from pkm_control.gains import GainError, ServoGains, servo_gains
@@ -94,23 +95,35 @@ def test_derivative_of_a_ramp_survives_uneven_sampling() -> None:
     np.testing.assert_allclose(rate, [3.0, 0.0], rtol=1e-6, atol=1e-6)
 
 
-def test_derivative_is_the_trapezoidal_rule_for_every_interval() -> None:
-    """The state space model x' = A x + b u, solved for each interval by itself."""
+def test_derivative_solves_its_filter_for_every_interval() -> None:
+    """The state space model x' = A x + b u of a signal u on lines, as a matrix exponential."""
     random, cutoff = np.random.default_rng(8), 60.0
     w = 2.0 * math.pi * cutoff
-    a, b = np.array([[0.0, 1.0], [-(w**2), -math.sqrt(2.0) * w]]), np.array([[0.0], [w**2]])
+    system = np.zeros((4, 4))  # of x, u and the slope of u
+    system[:2] = [[0.0, 1.0, 0.0, 0.0], [-(w**2), -math.sqrt(2.0) * w, w**2, 0.0]]
+    system[2, 3] = 1.0
     derivative = FilteredDerivative(cutoff)
-    previous = random.normal(size=(1, 3))
-    state = np.vstack([previous, np.zeros((1, 3))])
-    np.testing.assert_array_equal(derivative.update(0.3, previous[0]), 0.0)
+    previous = random.normal(size=3)
+    state = np.vstack([previous, np.zeros(3)])
+    np.testing.assert_array_equal(derivative.update(0.3, previous), 0.0)
     for interval in (1e-3, 7e-4, 2e-2, 0.0, 4e-3, 0.9, 1e-3):
-        values = random.normal(size=(1, 3))
-        found = derivative.update(interval, values[0])
+        values = random.normal(size=3)
+        found = derivative.update(interval, values)
         if interval:
-            half = 0.5 * interval * a
-            driven = (np.eye(2) + half) @ state + 0.5 * interval * b @ (previous + values)
-            state, previous = np.linalg.solve(np.eye(2) - half, driven), values
+            start = np.vstack([state, previous, (values - previous) / interval])
+            state, previous = (expm(interval * system) @ start)[:2], values
         np.testing.assert_allclose(found, state[1], rtol=1e-9, atol=1e-9)
+
+
+def test_derivative_after_long_intervals_is_the_slope() -> None:
+    """Of the last interval alone, whatever those before it were."""
+    random, derivative, previous = np.random.default_rng(9), FilteredDerivative(150.0), 0.0
+    derivative.update(0.0, np.zeros(1))
+    for interval in random.uniform(0.02, 0.1, 50):
+        value = previous + random.normal()
+        rate = derivative.update(interval, np.array([value]))
+        assert rate[0] == pytest.approx((value - previous) / interval, rel=1e-3, abs=1.0)
+        previous = value
 
 
 def test_derivative_keeps_no_hold_of_what_it_gets() -> None:
@@ -143,6 +156,26 @@ def test_servo_has_the_gains_of_each_axis() -> None:
             ],
         )
     assert np.abs(rate).min() > 1.0
+    assert servo.bandwidth_share == 1.0
+
+
+def test_late_samples_shrink_the_bandwidth_for_a_while() -> None:
+    """An axis of 10 Hz loses all its speed in 11.4 ms of its own damping force."""
+    gains = servo_gains(Gantry(), 10.0, 0.7)
+    at_full = 1.0 / (2.0 * 0.7 * 2.0 * math.pi * 10.0)
+    servo, error = JointServo(gains), np.full(3, 0.01)
+    servo.feedback(0.0, error)
+    servo.feedback(0.99 * at_full, error)
+    assert servo.bandwidth_share == 1.0
+    late = servo.feedback(4.0 * at_full, error)
+    assert servo.bandwidth_share == pytest.approx(0.25)
+    rate = servo.rate
+    np.testing.assert_allclose(late, gains.proportional * error / 16 + gains.derivative * rate / 4)
+    shares = [servo.feedback(1e-3, error) is not None and servo.bandwidth_share for _ in range(800)]
+    assert (np.diff(shares) >= 0.0).all() and shares[100] < 0.4 and shares[-1] == 1.0
+    servo.feedback(0.1, error)
+    servo.reset()
+    assert servo.bandwidth_share == 1.0
 
 
 @pytest.mark.parametrize('cutoff', [0.0, -1.0, math.nan, math.inf])

@@ -31,11 +31,26 @@ def test_there_are_figures_from_the_second_cycle_on() -> None:
         figures = [summary.rate, summary.compute_p50, summary.compute_p99, summary.compute_max]
         assert all(map(math.isnan, [*figures, summary.late_p50, summary.late_p99]))
         statistics.add(start=0.5 * count, compute=1e-4, late=2e-4)
-    statistics.missed, statistics.repeated = 3, 2
+    statistics.miss(3)
+    statistics.repeat()
+    statistics.repeat()
     summary = statistics.summary()
     assert (summary.cycles, summary.missed, summary.repeated) == (2, 3, 2)
     assert summary.rate == pytest.approx(2.0)
     assert summary.late_p50 == pytest.approx(2e-4)
+    assert summary.success_rate == pytest.approx(2 / 7)
+
+
+def test_success_is_that_of_the_latest_thousand_periods() -> None:
+    statistics = LoopStatistics()
+    assert math.isnan(statistics.summary().success_rate)
+    statistics.miss(10**9)
+    for share in (0.0, 0.25, 0.5, 1.0):
+        assert statistics.summary().success_rate == pytest.approx(share)
+        for k in range(round(250 * (2 if share == 0.5 else 1))):
+            statistics.add(start=k * 1e-3, compute=0.0, late=0.0)
+    statistics.miss(10)
+    assert statistics.summary().success_rate == pytest.approx(0.99)
 
 
 def test_a_clock_that_stands_still_gives_a_finite_rate() -> None:

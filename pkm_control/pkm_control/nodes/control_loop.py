@@ -259,7 +259,7 @@ class ControlLoop:
             if not self.commanding or latest is None:
                 return None
             if latest.nanoseconds == self._answered:
-                self.statistics.repeated += 1
+                self.statistics.repeat()
                 self._output.repeat()
                 return None
             start = time.perf_counter()
@@ -373,7 +373,7 @@ class ControlLoop:
             time.sleep(deadline - now)
         else:
             missed = int((now - deadline) / self._period)
-            self.statistics.missed += missed
+            self.statistics.miss(missed)
             deadline += missed * self._period
         return deadline
 

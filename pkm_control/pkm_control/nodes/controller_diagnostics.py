@@ -11,6 +11,8 @@ from pkm_control.loop_statistics import LoopSummary
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_description.nodes.node_status import publish_status
 
+LEAST_SUCCESS = 0.9  # below, somebody should look at the clock, the network or the load
+
 
 class ControllerDiagnostics:
     """Publishes state, loop figures, the last fault and the last rejected goal.
@@ -49,6 +51,13 @@ class ControllerDiagnostics:
                     f', but a cycle takes {1e3 * summary.compute_p50:.2g} ms and the period is '
                     f'{1e3 * loop.period:.2g} ms: lower the rate'
                 )
+            elif loop.commanding and summary.success_rate < LEAST_SUCCESS:
+                level = DiagnosticStatus.WARN
+                share = loop.controller.bandwidth_share
+                message += (
+                    f', but only {summary.success_rate:.0%} of the cycles have a new state in '
+                    f'time; the servo keeps {share:.0%} of its bandwidth'
+                )
             if not loop.running:
                 level, message = DiagnosticStatus.ERROR, 'the control thread has ended'
         if self._fault:
@@ -69,6 +78,8 @@ def _figures(loop: ControlLoop, summary: LoopSummary) -> dict[str, str]:
         'position error [m, rad]': f'{missed:.3e}',
         'joint state age [s]': f'{loop.state_age:.4f}',
         'cycles': str(summary.cycles),
+        'success rate [%]': f'{100 * summary.success_rate:.1f}',
+        'servo bandwidth [%]': f'{100 * loop.controller.bandwidth_share:.0f}',
         'rate [Hz]': f'{summary.rate:.1f}',
         'missed deadlines': str(summary.missed),
         'repeated commands': str(summary.repeated),

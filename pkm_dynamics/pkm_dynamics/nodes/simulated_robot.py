@@ -60,8 +60,9 @@ UNSTAMPED_REPEAT = 0.5
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # [s] for controllers to bring the robot to rest when all nodes are ended at once
 LONGEST_GOODBYE = 2.0
-# Behind its deadlines by more than this [s], the free run gives the lost time up.
-LONGEST_LAG = 0.1
+# Behind its deadlines by more than this [s], the free run gives the lost time up: a robot that
+# caught up would move many steps under a single command.
+LONGEST_LAG = 0.005
 
 
 class SimulatedRobot(Node):
