@@ -263,39 +263,41 @@ def test_motion_and_forces_hardly_suffer(record, motion, slider_model, method):
 
 
 @pytest.mark.parametrize(
-    ('options', 'most', 'left', 'unseen'),
+    ('options', 'seeds', 'most', 'left', 'unseen'),
     [
-        ({'period': 1.0}, 1.2, {920}, {'unseen_share': 0.04}),
-        # each gap takes its samples and the reach of the filter on either side
+        ({'period': 1.0}, [3], 1.2, {920}, {'unseen_share': 0.04}),
+        # Each gap takes its samples and the reach of the filter on either side. The variances are
+        # estimates from twenty blocks: the ratio of one recording is 1.1 by chance within 0.2.
         (
             {'method': 'filter', 'cutoff': 30.0},
+            range(12),
             1.35,
             range(2300, 2858 - 3 * 80 - 40),
             {'gaps_without_rows': 4},
         ),
     ],
 )
-def test_gaps_that_no_period_fills(record, slider_model, options, most, left, unseen):
+def test_gaps_that_no_period_fills(record, slider_model, options, seeds, most, left, unseen):
     """Forces lost for 80 ms in every period, positions once: estimates and validation hold."""
-    data = record(periods=3, seed=3)
-    positions, efforts = np.array(data.positions), np.array(data.efforts)
-    for start in (300, 1300, 2300):
-        efforts[start : start + 80, 0] = np.nan
-    positions[700:740, 1] = np.nan
-    bad = tidied(Recording.from_arrays(data.time, NAMES, positions, efforts))
-    clean, result = (identify(each, slider_model, 'wls', **options) for each in (data, bad))
-    error = result.values - slider_model.nominal_parameters
-    low, high = spread_range(len(error))
-    assert low < np.sqrt(np.mean(whitened_error(error, result.covariance) ** 2)) < high
-    ratio = result.standard_deviation / clean.standard_deviation
-    # those of filtered data are estimates themselves, from twenty blocks: some per cent either way
-    least = 0.98 if 'period' in options else 0.7
+    ratios, rms = [], []
+    for seed in seeds:
+        data = record(periods=3, seed=seed)
+        positions, efforts = np.array(data.positions), np.array(data.efforts)
+        for start in (300, 1300, 2300):
+            efforts[start : start + 80, 0] = np.nan
+        positions[700:740, 1] = np.nan
+        bad = tidied(Recording.from_arrays(data.time, NAMES, positions, efforts))
+        clean, result = (identify(each, slider_model, 'wls', **options) for each in (data, bad))
+        error = result.values - slider_model.nominal_parameters
+        low, high = spread_range(len(error))
+        assert low < np.sqrt(np.mean(whitened_error(error, result.covariance) ** 2)) < high
+        ratios.append(result.standard_deviation / clean.standard_deviation)
+        found, reference = (validate(each, result, slider_model, **options) for each in (bad, data))
+        assert len(found.measured) in left and len(reference.measured) > max(left)
+        rms.append([each.against_measured.residual_rms for each in (found, reference)])
+        share = result.diagnostics['signals']
+        assert {name: share[name] for name in unseen} == pytest.approx(unseen)
+    np.testing.assert_allclose(*np.mean(rms, axis=0), rtol=0.03)
+    ratio = np.mean(ratios, axis=0)
+    least = 0.98 if 'period' in options else 0.9
     assert (least < ratio).all() and np.median(ratio) < most and ratio.mean() > 1.01
-    validation = validate(bad, result, slider_model, **options)
-    reference = validate(data, result, slider_model, **options)
-    assert len(validation.measured) in left and len(reference.measured) > max(left)
-    np.testing.assert_allclose(
-        validation.against_measured.residual_rms, reference.against_measured.residual_rms, rtol=0.04
-    )
-    share = result.diagnostics['signals']
-    assert {name: share[name] for name in unseen} == pytest.approx(unseen)
