@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -13,6 +14,10 @@ from ros_domain import session_domain
 IS_WORKER = 'PYTEST_XDIST_WORKER' in os.environ
 if IS_WORKER:
     os.environ['ROS_DOMAIN_ID'] = str(session_domain())
+
+# In the background of a shell without job control Ctrl-C is ignored, and so it would be by the
+# processes that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROCESSOR_TIME = 'processor time'
 

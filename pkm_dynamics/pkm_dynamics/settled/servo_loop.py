@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import expm
 
 from pkm_description.description import frozen
 from pkm_description.errors import SimulationError
@@ -19,7 +20,7 @@ class ServoLoop:
     proportional: Floats  # (n_a,) [N/m, N m/rad]
     derivative: Floats  # (n_a,) [N s/m, N m s/rad]
     velocity_cutoff: float  # [Hz] of the second-order Butterworth low pass on the derivative
-    interval: float  # [s] between two samples; the filter is discretised by the trapezoidal rule
+    interval: float  # [s] between two samples; the signal lies on lines between them
     # [s] from a measured position to the centre of the force that answers to it; half an interval
     # where the command is held for one
     delay: float
@@ -48,9 +49,18 @@ class ServoLoop:
 
     def transfer(self, frequency: ArrayLike) -> Complex:
         """Return force over position error (n_f, n_a) at frequencies [Hz], delay included."""
-        turn = np.pi * np.asarray(frequency, dtype=float) * self.interval
-        s = 2j / self.interval * np.tan(np.minimum(turn, 0.499 * np.pi))
-        w = 2 * np.pi * self.velocity_cutoff
-        rate = s * w**2 / (s**2 + np.sqrt(2) * w * s + w**2)
-        force = self.proportional + self.derivative * rate[:, None]
+        force = self.proportional + self.derivative * self._rate(frequency)[:, None]
         return np.asarray(force * self.wait(frequency)[:, None])
+
+    def _rate(self, frequency: ArrayLike) -> Complex:
+        """Filtered derivative over signal (n_f,), which lies on lines between its samples."""
+        w = 2 * np.pi * self.velocity_cutoff
+        system = np.zeros((4, 4))  # of the filtered signal, its rate, the signal and its slope
+        system[:2] = [[0.0, 1.0, 0.0, 0.0], [-(w**2), -np.sqrt(2) * w, w**2, 0.0]]
+        system[2, 3] = 1.0
+        step = expm(self.interval * system)[:2]
+        after = step[:, 3] / self.interval  # of the sample at the end
+        before = step[:, 2] - after
+        z = np.exp(2j * np.pi * self.interval * np.asarray(frequency, dtype=float))[:, None]
+        driven = (before + z * after)[..., None]
+        return np.asarray(np.linalg.solve(z[..., None] * np.eye(2) - step[:, :2], driven)[:, 1, 0])
