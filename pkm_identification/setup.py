@@ -52,6 +52,7 @@ setup(
         'console_scripts': [
             'excitation_server = pkm_identification.nodes.excitation_server:main',
             'estimation_server = pkm_identification.nodes.estimation_server:main',
+            'force_monitor = pkm_identification.nodes.force_monitor:main',
             'online_estimator = pkm_identification.nodes.online_estimator:main',
         ]
     },

@@ -1,7 +1,6 @@
 """Import every module of the packages that are named, and so what they import at once.
 
-Modules that need a package which is not there yet (messages that are still being built) are left
-out.
+Modules that need what is not there yet (messages that are being built, also anew) are left out.
 """
 
 import pkgutil
@@ -11,5 +10,5 @@ from importlib import import_module
 
 for package in sys.argv[1:]:
     for module in pkgutil.walk_packages(import_module(package).__path__, f'{package}.'):
-        with suppress(ModuleNotFoundError):
+        with suppress(ImportError):
             import_module(module.name)

@@ -64,11 +64,13 @@ def simulate(
     seed: int = 0,
     plant: Description | None = None,
     progress: Callable[[str, float | None], None] = lambda phase, fraction: None,
+    disturb: Callable[[float, SimulatedPlant], None] = lambda elapsed, plant: None,
 ) -> ClosedLoopRecording:
     """Check a motion, then run it on the simulated robot.
 
     `ramp_time` [s] is from rest to full speed and back. `plant` is what is simulated where it is
-    not what the controller knows: with a payload, with other force constants. Raises
+    not what the controller knows: with a payload, with other force constants. `disturb` is called
+    before each step with the time since the beginning [s], to push the robot. Raises
     FeasibilityError where the motion leaves a limit, SimulationError where it did not run to its
     end.
     """
@@ -81,6 +83,7 @@ def simulate(
 
     def report(elapsed: float, _: Any) -> None:
         progress('simulating', min(elapsed / duration, 1.0))
+        disturb(elapsed, simulated)
 
     given = (simulated, controller, trajectory, periods, ramp_time)
     limit = 2.0 * duration + 10.0

@@ -179,13 +179,10 @@ def test_listeners_turn_motors_to_joints(path, side):
         completer = graph.add(StateCompleter)
         completer._publish = lambda message, configuration: taken.append(configuration.joints)
         completer._on_state(JointState(name=list(side.motors), position=motors.tolist()))
-        online = graph.add(OnlineEstimator)
-        online._online = SimpleNamespace(
-            add_positions=lambda stamp, values: bool(taken.append(values)),
-            add_forces=lambda stamp, values: bool(taken.append(values)),
-        )
-        online._on_state(JointState(name=list(side.motors), position=motors.tolist()))
-        online._on_currents(MotorCurrents(name=list(side.motors), current=currents.tolist()))
+        samples = graph.add(OnlineEstimator)._samples
+        samples._on_positions = samples._on_forces = lambda stamp, values: taken.append(values)
+        samples.take_state(JointState(name=list(side.motors), position=motors.tolist()))
+        samples.take_currents(MotorCurrents(name=list(side.motors), current=currents.tolist()))
     joints = side.joint_positions(motors)
     np.testing.assert_allclose(taken[0], joints, atol=1e-9)
     np.testing.assert_allclose(taken[1], joints)

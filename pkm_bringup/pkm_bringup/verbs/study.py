@@ -28,6 +28,7 @@ STUDIES = (
     'uf_pkm',
     'payload',
     'effects',
+    'monitor',
     'real',
 )
 # Options that change nothing of the result, and what else the parser leaves among them.

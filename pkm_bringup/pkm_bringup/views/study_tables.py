@@ -111,6 +111,21 @@ EFFECTS: Columns = {
     'with it': lambda row: f'{1000 * row["with_model"]:.4g}',
     'times smaller': ('factor', '.1f'),
 }
+ALARMS: Columns = {
+    'false alarms a day': ('a_day', 'g'),
+    'expected here': ('expected', '.2g'),
+    'found': 'found',
+}
+PUSHES: Columns = {
+    'direction': 'direction',
+    'pushes': 'pushes',
+    'seen [%]': ('seen', '.0f%'),
+    'within 60 ms [%]': ('within', '.0f%'),
+    'median [ms]': lambda row: '-' if row['median'] is None else f'{1000 * row["median"]:.0f}',
+    'largest [ms]': lambda row: '-' if row['largest'] is None else f'{1000 * row["largest"]:.0f}',
+    'least force [N]': ('least_force', '.3g'),
+    'best possible in 60 ms [N]': ('best_possible', '.3g'),
+}
 UF_PKM: Columns = {
     'noise': lambda row: f'{100 * row["noise"]:g} %',
     'runs': 'runs',
@@ -240,6 +255,14 @@ def print_feasible(content: Content) -> None:
     rows = _named(friction, 'gauss_markov', 'feasible', *content['origin']['options']['laws'])
     title = f'\n{friction["robot"]} with Stribeck friction, {friction["runs"]} runs'
     print_columns(rows, FRICTION, title)
+
+
+def print_monitor(content: Content) -> None:
+    """Print false alarms by level, and what was seen of the pushes."""
+    print(f'{content["robot"]}: {content["hours"]:.2f} h of undisturbed motion')
+    print_columns(content['alarms'], ALARMS)
+    print(f'pushes of {content["force"]:g} N at random moments of the motion')
+    print_columns(content['pushes'], PUSHES)
 
 
 def print_payload(content: Content) -> None:

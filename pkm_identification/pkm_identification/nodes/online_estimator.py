@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import JointState
 
 import pkm_description
-from pkm_description.errors import PkmError
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.node_status import publish_diagnostics
 from pkm_description.nodes.running import run_node
-from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.estimators.filters.online import OnlineIdentification
 from pkm_identification.estimators.filters.recursive_estimator import RecursiveEstimator
+from pkm_identification.nodes.measured_samples import MeasuredSamples, Taker
 from pkm_identification.result.reading import load_result
-from pkm_msgs.msg import DynamicParameters, MotorCurrents
+from pkm_msgs.msg import DynamicParameters
 
 INITIAL = 'standard deviation of the start over the nominal values, without a prior'
 PARAMETERS = (
@@ -41,8 +37,6 @@ PARAMETERS = (
         'least_speed', 0.01, 'slower motion of all actuators is left out', 'm/s, rad/s', 0.0, 1e3
     ),
 )
-# Hears publishers of either kind.
-MEASURED = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class OnlineEstimator(Node):
@@ -70,63 +64,22 @@ class OnlineEstimator(Node):
         )
         rates = (values[name] for name in ('rate', 'cutoff', 'update_rate', 'least_speed'))
         self._online = OnlineIdentification(self._estimator, *rates)
-        self._names = joints = list(self._model.actuated_joints)
-        self._constants = np.asarray(self._model.force_constants)
-        if prior is not None and prior.force_constants is not None:
-            found = prior.force_constants.by_joint
-            given = zip(joints, self._constants.tolist(), strict=True)
-            self._constants = np.array([found.get(name, value) for name, value in given])
-        self._motors = motors = spoken_by(self._model.description)
-        if motors is not None:
-            self._names = list(motors.motors)
-            own = self._constants * np.abs(np.diag(motors.matrix))
-            self._constants = np.where(motors.coupled, motors.force_constants, own)
         self._changed = False
-        self._skipped = 0
-        self._stamp = JointState().header.stamp
+        online = self._online
+        adders = (self._taking(add) for add in (online.add_positions, online.add_forces))
+        self._samples = MeasuredSamples(self, self._model, prior, *adders)
         self._publisher = self.create_publisher(DynamicParameters, '~/parameters', 10)
-        self.create_subscription(JointState, 'joint_states', self._on_state, MEASURED)
-        self.create_subscription(MotorCurrents, 'motor_currents', self._on_currents, MEASURED)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0 / values['publish_rate'], self._publish, clock=steady)
         robot = self._model.description.name
         publish_diagnostics(self, robot, self._report, f'{self.get_name()}: estimates')
         self.get_logger().info(f"follows '{robot}', {len(self._estimator.names)} parameters")
 
-    def _on_state(self, message: JointState) -> None:
-        positions = self._by_joint(message.name, message.position)
-        if positions is not None and self._motors is not None:
-            positions = self._motors.joint_positions(positions)
-        if positions is not None:
-            self._stamp = message.header.stamp
-            self._take(self._online.add_positions, message.header.stamp, positions)
+    def _taking(self, add: Callable[[float, np.ndarray], bool]) -> Taker:
+        def take(time: float, values: np.ndarray) -> None:
+            self._changed |= add(time, values)
 
-    def _on_currents(self, message: MotorCurrents) -> None:
-        currents = self._by_joint(message.name, message.current)
-        if currents is not None:
-            forces = currents * self._constants
-            if self._motors is not None:
-                forces = self._motors.joint_efforts(forces)
-            self._take(self._online.add_forces, message.header.stamp, forces)
-
-    def _take(self, add: Callable[..., bool], stamp: Any, values: np.ndarray) -> None:
-        try:
-            self._changed |= add(stamp.sec + 1e-9 * stamp.nanosec, values)
-        except PkmError as error:
-            self._skip(str(error))
-
-    def _by_joint(self, names: Sequence[str], values: Sequence[float]) -> np.ndarray | None:
-        """Values of the actuated joints, or their motors, in order; None where one is missing."""
-        given = dict(zip(names, values, strict=False))
-        missing = [name for name in self._names if not np.isfinite(given.get(name, np.nan))]
-        if missing:
-            self._skip(f"no finite value of joint '{missing[0]}'")
-            return None
-        return np.array([given[name] for name in self._names])
-
-    def _skip(self, reason: str) -> None:
-        self._skipped += 1
-        self.get_logger().warning(f'sample skipped: {reason}', throttle_duration_sec=5.0)
+        return take
 
     def _publish(self) -> None:
         if not self._changed:
@@ -143,7 +96,7 @@ class OnlineEstimator(Node):
             covariance=estimator.covariance.ravel().tolist(),
             is_physical=False,
         )
-        message.header.stamp = self._stamp
+        message.header.stamp = self._samples.stamp
         self._publisher.publish(message)
 
     def _report(self) -> tuple[str, dict[str, str]]:
@@ -153,7 +106,7 @@ class OnlineEstimator(Node):
         entries = {
             'updates': str(estimator.updates),
             'gaps': str(self._online.gaps),
-            'skipped samples': str(self._skipped),
+            'skipped samples': str(self._samples.skipped),
             'force noise': ', '.join(f'{value:.3g}' for value in noise),
         }
         rows = zip(estimator.names, estimator.values, deviation, estimator.units, strict=True)

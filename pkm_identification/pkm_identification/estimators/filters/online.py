@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,11 +14,53 @@ from pkm_identification.arrays import Array
 from pkm_identification.estimators.filters.recursive_estimator import RecursiveEstimator
 
 FILTER_ORDER = 4  # steep enough to cut noise, little enough delay to settle within two periods
+DELAY = 2.613  # of the low pass, times its cutoff [rad/s]: 2 (cos pi/8 + cos 3 pi/8)
 SETTLING = 2.0  # periods of the cutoff until the filters have forgotten their start
 JITTER = 0.5  # of the interval: beyond it there is a gap
 MOTION_BAND = 2.0  # cutoff of the motion over that of the rows
 HIGHEST = 0.24  # cutoff of the motion over the rate: below the quarter that the filter takes
 LONG_REST = 0.5  # periods of the cutoff at rest after which the filter of the rows starts anew
+
+
+class StampedPairs:
+    """Forces at the time of the positions, where both are stamped by themselves."""
+
+    def __init__(self) -> None:
+        self._positions: deque[tuple[float, Array]] = deque()
+        self._forces: deque[tuple[float, Array]] = deque()
+
+    def add_positions(self, time: float, positions: ArrayLike) -> None:
+        """Take in positions (n_a,) of a time [s]."""
+        self._positions.append((time, np.array(positions, dtype=float)))
+
+    def add_forces(self, time: float, forces: ArrayLike) -> bool:
+        """Take in forces (n_a,) of a time [s]; False where time went back: all is begun anew."""
+        goes_on = not self._forces or time > self._forces[-1][0]
+        if not goes_on:
+            self.clear()
+        self._forces.append((time, np.array(forces, dtype=float)))
+        return goes_on
+
+    def clear(self) -> None:
+        """Forget all samples."""
+        self._positions.clear()
+        self._forces.clear()
+
+    def taken(self) -> Iterator[tuple[float, Array, Array]]:
+        """Yield and forget positions that lie between two forces, with the forces of their time."""
+        while self._positions and self._forces and self._forces[-1][0] >= self._positions[0][0]:
+            time, positions = self._positions.popleft()
+            while len(self._forces) > 1 and self._forces[1][0] <= time:
+                self._forces.popleft()
+            begin, first = self._forces[0]
+            if begin > time:
+                continue
+            if len(self._forces) == 1:
+                yield time, positions, first
+                continue
+            end, second = self._forces[1]
+            share = (time - begin) / (end - begin)
+            yield time, positions, first + share * (second - first)
 
 
 class LowPass:
@@ -30,6 +73,7 @@ class LowPass:
         self._sections = butter(FILTER_ORDER, cutoff, fs=rate, output='sos')
         self._rest = sosfilt_zi(self._sections)
         self._settling = int(np.ceil(SETTLING * rate / cutoff))
+        self.delay = DELAY / (2 * np.pi * cutoff)  # [s] of slow signals
         self.reset()
 
     def reset(self) -> None:
@@ -133,6 +177,7 @@ class OnlineIdentification:
         self.estimator = estimator
         self.filter = CausalFilter(rate, max(cutoff, min(MOTION_BAND * cutoff, HIGHEST * rate)))
         self._rows = RowFilter(rate, cutoff)
+        self._pairs = StampedPairs()
         self._long_rest = LONG_REST * rate / cutoff
         self.least_speed = least_speed
         self.gaps = 0
@@ -141,8 +186,6 @@ class OnlineIdentification:
 
     def _restart(self) -> None:
         """Begin anew, also where time goes back: a robot that was started again."""
-        self._waiting: list[tuple[float, Array]] = []
-        self._forces: list[tuple[float, Array]] = []
         self._last: float | None = None
         self._reset()
 
@@ -154,19 +197,18 @@ class OnlineIdentification:
 
     def add_positions(self, time: float, positions: ArrayLike) -> bool:
         """Take in positions (n_a,); returns whether the estimates changed."""
-        self._waiting.append((time, np.array(positions, dtype=float)))
+        self._pairs.add_positions(time, positions)
         return self._proceed()
 
     def add_forces(self, time: float, forces: ArrayLike) -> bool:
         """Take in forces (n_a,); returns whether the estimates changed."""
-        if self._forces and time <= self._forces[-1][0]:
+        if not self._pairs.add_forces(time, forces):
             self._restart()
-        self._forces.append((time, np.array(forces, dtype=float)))
         return self._proceed()
 
     def _proceed(self) -> bool:
         changed = False
-        for time, positions, forces in self._paired():
+        for time, positions, forces in self._pairs.taken():
             interval = self.filter.interval
             if self._last is not None and abs(time - self._last - interval) > JITTER * interval:
                 self.gaps += 1
@@ -197,19 +239,3 @@ class OnlineIdentification:
         rows, force = found
         estimator.update_rows(rows[None], force[None])
         return True
-
-    def _paired(self) -> Iterator[tuple[float, Array, Array]]:
-        """Positions that lie between two forces, with the forces at their time."""
-        while self._waiting and self._forces and self._forces[-1][0] >= self._waiting[0][0]:
-            time, positions = self._waiting.pop(0)
-            while len(self._forces) > 1 and self._forces[1][0] <= time:
-                self._forces.pop(0)
-            begin, first = self._forces[0]
-            if begin > time:
-                continue
-            if len(self._forces) == 1:
-                yield time, positions, first
-                continue
-            end, second = self._forces[1]
-            share = (time - begin) / (end - begin)
-            yield time, positions, first + share * (second - first)

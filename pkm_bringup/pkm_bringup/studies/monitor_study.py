@@ -1,0 +1,245 @@
+"""False alarms of the force monitor over hours, and how soon it sees pushes on the platform."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from pkm_bringup.arguments import COUNT
+from pkm_bringup.offline import effects_of, simulate
+from pkm_bringup.studies.declaration import Study, robot, seed
+from pkm_bringup.studies.effects_study import ESTIMATOR, other_motions
+from pkm_bringup.studies.plants import excitation_of, model_of, recorded
+from pkm_bringup.studies.runner import Runner
+from pkm_control.closed_loop import ClosedLoopRecording
+from pkm_control.feedforward import nominal_feedforward
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
+from pkm_identification import identify
+from pkm_identification.arrays import Array
+from pkm_identification.datasets import Recording
+from pkm_identification.monitoring.monitor import DAY, WINDOW, ForceMonitor, Verdict
+from pkm_identification.option import POSITIVE, Option, choice
+
+EXCITATION_PERIODS = 10
+REFERENCE_TIME = 60.0  # [s] of each motion that the levels come from
+WATCHED_TIME = 60.0  # [s] of a run that is watched
+PUSH_TIME = 0.5  # [s] that a push lasts
+RAMP_TIME = 1.0  # [s]
+# False alarms a day, at levels of which an hour shows some: every 10 s, every minute, every 10 min
+OFTEN = (8640.0, 1440.0, 144.0)
+WITHIN = 0.06  # [s] in which a push shall be seen
+DIRECTIONS = {'x': 0, 'y': 1, 'z': 2}
+
+
+def periods_in(model: ClosedChainModel, name: str, duration: float) -> int:
+    """Return the number of periods of a motion that last as long, at least one."""
+    period = other_motions(model)[name].period
+    assert period is not None
+    return max(round(duration / period), 1)
+
+
+def whole_recording(model: ClosedChainModel, run: ClosedLoopRecording) -> Recording:
+    """Return all that was measured, from rest to rest."""
+    forces = run.currents * np.asarray(model.force_constants)
+    delay = float(np.median(run.current_time - run.time))
+    names = tuple(model.actuated_joints)
+    data = Recording.from_arrays(run.time, names, run.positions, forces, effort_delay=delay)
+    return data.for_model(model)
+
+
+@lru_cache(maxsize=1)
+def calibrated(robot_name: str, effects: str, window: float, first: int) -> ForceMonitor:
+    """Return the monitor of a robot; each process makes the same one.
+
+    The model is from the shipped excitation, the levels are from the motions that are watched,
+    recorded by themselves.
+    """
+    model = model_of(robot_name)
+    plant = effects_of(model.description, effects)
+    data = recorded(model, excitation_of(model), 'robot', plant, EXCITATION_PERIODS, first)
+    result = identify(data, model, ESTIMATOR, friction='auto')
+    references = []
+    for number, name in enumerate(other_motions(model)):
+        periods = periods_in(model, name, REFERENCE_TIME)
+        run = moved(model, name, periods, plant, first + 1 + number)
+        references.append(whole_recording(model, run))
+    return ForceMonitor.calibrated(result, references, window)
+
+
+def moved(
+    model: ClosedChainModel,
+    name: str,
+    periods: int,
+    effects: PlantEffects | None,
+    seed: int,
+    **more: Any,
+) -> ClosedLoopRecording:
+    """Return a run of one of the motions that are watched."""
+    trajectory = other_motions(model)[name]
+    settings: dict[str, Any] = {'effects': effects, 'seed': seed, 'ramp_time': RAMP_TIME}
+    feedforward = nominal_feedforward(model)
+    return simulate(model, trajectory, periods, feedforward=feedforward, **settings, **more)
+
+
+def seen_in(monitor: ForceMonitor, model: ClosedChainModel, run: ClosedLoopRecording) -> Verdict:
+    """Return what the monitor makes of a run."""
+    verdict = monitor.watched(whole_recording(model, run))
+    assert verdict is not None
+    return verdict
+
+
+def watch(
+    robot_name: str, effects: str, window: float, first: int, motion: str, seed: int
+) -> dict[str, Any]:
+    """Return how long an undisturbed run is, and how often it exceeds which levels."""
+    model = model_of(robot_name)
+    monitor = calibrated(robot_name, effects, window, first)
+    plant = effects_of(model.description, effects)
+    run = moved(model, motion, periods_in(model, motion, WATCHED_TIME), plant, seed)
+    verdict = seen_in(monitor, model, run)
+    sizes = verdict.ratios * monitor.levels.levels
+    alarms = {}
+    for often in (*OFTEN, monitor.levels.false_alarms):
+        beyond = sizes > monitor.levels.at(often).levels
+        alarms[f'{often:g}'] = int(np.count_nonzero(beyond[1:] & ~beyond[:-1]) + beyond[0].sum())
+    return {'duration': len(sizes) / monitor.stream.rate, 'alarms': alarms}
+
+
+def push(
+    robot_name: str,
+    effects: str,
+    window: float,
+    first: int,
+    force: float,
+    direction: str,
+    seed: int,
+) -> dict[str, Any]:
+    """Return when a push at a random moment of the circle is seen [s], None where it is not."""
+    model = model_of(robot_name)
+    monitor = calibrated(robot_name, effects, window, first)
+    motion = next(iter(other_motions(model)))
+    random = np.random.default_rng(seed)
+    periods = periods_in(model, motion, 2.0)
+    plant = effects_of(model.description, effects)
+    duration = moved(model, motion, periods, plant, seed).time[-1]
+    wrench = np.zeros(3)
+    wrench[DIRECTIONS[direction[1]]] = force if direction[0] == '+' else -force
+    begin = random.uniform(0.3, 0.7) * duration
+    body = model.description.platform
+
+    def disturb(elapsed: float, simulated: SimulatedPlant) -> None:
+        on = begin <= elapsed < begin + PUSH_TIME
+        number = simulated.mujoco_model.body(body).id
+        simulated.mujoco_data.xfrc_applied[number, :3] = wrench if on else 0.0
+
+    run = moved(model, motion, periods, plant, seed, disturb=disturb)
+    verdict = seen_in(monitor, model, run)
+    # what is heard with a sample comes an interval after it
+    time = verdict.residuals.time - run.time[0] + monitor.stream.interval
+    during = (time >= begin) & (time < begin + PUSH_TIME)
+    found = np.flatnonzero(verdict.alarms & during)
+    return {'latency': float(time[found[0]] - begin) if len(found) else None}
+
+
+def unit_forces(model: ClosedChainModel, direction: str) -> Array:
+    """Forces (n_a,) at home that a newton on the platform along `direction` makes."""
+    jacobian = model.platform_jacobian(model.home_actuators[None])[0]
+    return np.asarray(jacobian[DIRECTIONS[direction[1]]])
+
+
+def best_possible(model: ClosedChainModel, unit: Array, within: float, level: float) -> float:
+    """Force [N] that is at a level of deviations `within` s, for the noise of the forces alone.
+
+    Of white noise, known exactly, and a perfect model: the mean over that time is the best there
+    is [Neyman and Pearson 1933].
+    """
+    noise = PlantEffects.from_description(model.description).force_covariance
+    samples = within * 1000.0  # of the shipped rate
+    information = float(unit @ np.linalg.solve(noise, unit)) * samples
+    return level / float(np.sqrt(information))
+
+
+def run(options: Namespace, runner: Runner) -> dict[str, Any]:
+    """Watch, push, and compare with what the levels promise."""
+    model = model_of(options.robot)
+    given = (options.robot, options.effects, options.window, options.seed)
+    motions = list(other_motions(model))
+    count = max(round(options.hours * 3600.0 / WATCHED_TIME), 1)
+    cases = [
+        {'motion': motions[k % len(motions)], 'seed': options.seed + 100 + k} for k in range(count)
+    ]
+    watched = runner.map(partial(watch, *given), cases, 'watched: minute', 'watched')
+    duration = sum(each['duration'] for each in watched)
+    alarms = [
+        {
+            'a_day': float(often),
+            'expected': float(often) * duration / DAY,
+            'found': sum(each['alarms'][often] for each in watched),
+        }
+        for often in watched[0]['alarms']
+    ]
+    signs = [f'{sign}{axis}' for axis in DIRECTIONS for sign in '+-']
+    pushes = [
+        {'direction': sign, 'seed': options.seed + 10_000 + 100 * k + number}
+        for number, sign in enumerate(signs)
+        for k in range(options.pushes)
+    ]
+    pushed = runner.map(partial(push, *given, options.force), pushes, 'pushes:', 'pushes')
+    latencies: dict[str, list[float | None]] = {sign: [] for sign in signs}
+    for case, found in zip(pushes, pushed, strict=True):
+        latencies[str(case['direction'])].append(found['latency'])
+    monitor = calibrated(*given)
+    return {
+        'robot': options.robot,
+        'hours': duration / 3600.0,
+        'window': options.window,
+        'delay': monitor.stream.delay,
+        'deviation': monitor.levels.typical,
+        'levels': monitor.levels.levels,
+        'exponents': [each.exponent for each in monitor.levels.rates],
+        'alarms': alarms,
+        'force': options.force,
+        'pushes': [_summary(model, monitor, sign, latencies[sign]) for sign in signs],
+    }
+
+
+def _summary(
+    model: ClosedChainModel, monitor: ForceMonitor, sign: str, found: Sequence[float | None]
+) -> dict[str, Any]:
+    latencies = sorted(each for each in found if each is not None)
+    unit = unit_forces(model, sign)
+    together = float(monitor.levels.levels[-1])
+    return {
+        'direction': sign,
+        'pushes': len(found),
+        'seen': len(latencies) / len(found),
+        'within': sum(each <= WITHIN for each in latencies) / len(found),
+        'median': float(np.median(latencies)) if latencies else None,
+        'largest': latencies[-1] if latencies else None,
+        'least_force': monitor.least_seen(unit),
+        'best_possible': best_possible(model, unit, WITHIN, together),
+    }
+
+
+STUDY = Study(
+    'monitor',
+    'false alarms of the force monitor over hours, and how soon it sees a push',
+    'The model is identified from the shipped excitation, the levels of alarms are from a minute '
+    'of each motion that is watched. least force: a steady one that is at the level; best '
+    f'possible: that of {1000 * WITHIN:g} ms of the shipped noise alone.',
+    (
+        robot('palida'),
+        Option('hours', POSITIVE, 'of undisturbed motion', 1.0, 'h'),
+        Option('pushes', COUNT, 'in each direction', 20, '1'),
+        Option('force', POSITIVE, 'of a push', 60.0, 'N'),
+        Option('window', POSITIVE, 'over which residuals are averaged', WINDOW, 's'),
+        Option('effects', choice('all', 'modelled'), 'of the robot', 'all'),
+        *seed(),
+    ),
+    run,
+)

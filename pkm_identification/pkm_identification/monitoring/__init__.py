@@ -1,0 +1,1 @@
+"""Watching a robot by its identified model: forces that it does not explain."""
