@@ -8,7 +8,13 @@ from __future__ import annotations
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.conditions import IfCondition
-from launch.substitutions import IfElseSubstitution, LaunchConfiguration, PathJoinSubstitution
+from launch.substitution import Substitution
+from launch.substitutions import (
+    IfElseSubstitution,
+    LaunchConfiguration,
+    NotEqualsSubstitution,
+    PathJoinSubstitution,
+)
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
@@ -93,6 +99,17 @@ ARGUMENTS = (
         description='Start the online estimator, which follows the joint states and currents.',
     ),
     DeclareLaunchArgument(
+        'monitor_model',
+        default_value='',
+        description='Model file by which the force monitor watches the robot; empty: none does.',
+    ),
+    DeclareLaunchArgument(
+        'monitor_references',
+        default_value='',
+        description='Recordings, separated by commas, in which nothing disturbed the robot: the '
+        'alarm levels of the force monitor come from them.',
+    ),
+    DeclareLaunchArgument(
         'log_level',
         default_value='info',
         choices=['debug', 'info', 'warn', 'error', 'fatal'],
@@ -102,10 +119,7 @@ ARGUMENTS = (
 
 
 def node(
-    package: str,
-    name: str,
-    condition: LaunchConfiguration | str = 'true',
-    **parameters: ParameterValue,
+    package: str, name: str, condition: Substitution | str = 'true', **parameters: ParameterValue
 ) -> Node:
     """Return a node with its parameter file and the parameters that arguments set."""
     robot = ParameterValue(LaunchConfiguration('robot'), value_type=str)
@@ -143,5 +157,14 @@ def generate_launch_description() -> LaunchDescription:
             node('pkm_identification', 'excitation_server', servers),
             node('pkm_identification', 'estimation_server', servers),
             node('pkm_identification', 'online_estimator', LaunchConfiguration('online')),
+            node(
+                'pkm_identification',
+                'force_monitor',
+                NotEqualsSubstitution(LaunchConfiguration('monitor_model'), ''),
+                model=ParameterValue(LaunchConfiguration('monitor_model'), value_type=str),
+                references=ParameterValue(
+                    LaunchConfiguration('monitor_references'), value_type=str
+                ),
+            ),
         ]
     )

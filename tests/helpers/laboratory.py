@@ -53,8 +53,9 @@ def shake() -> FourierTrajectory:
 class Laboratory(Graph):
     """Nodes that many scenarios share; `fresh` makes them as new."""
 
-    def __init__(self) -> None:
-        super().__init__('lockstep:=true', 'update_mode:=state', 'feedforward:=nominal', 'seed:=5')
+    def __init__(self, *parameters: str) -> None:
+        own = ('lockstep:=true', 'update_mode:=state', 'feedforward:=nominal', 'seed:=5')
+        super().__init__(*own, *parameters)
         self.rows: list[Row] = []
         self.tap: Tap | None = None
         self.drive: Callable[[np.ndarray], np.ndarray] | None = None  # what drives make of commands

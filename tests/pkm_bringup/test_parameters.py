@@ -12,6 +12,7 @@ pytest.importorskip('rclpy')
 
 CONFIG = ROOT / 'pkm_bringup' / 'config'
 BY_LAUNCH = {
+    'force_monitor': {'robot', 'model', 'references'},
     'simulated_robot': {'robot', 'seed', 'lockstep'},
     'trajectory_controller': {'robot', 'update_mode', 'feedforward', 'autostart'},
 }

@@ -1,0 +1,92 @@
+"""The force monitor beside the controller: pushes stop the robot, its own motion does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from laboratory import CONTROLLER, MODEL, Laboratory, shake
+from std_msgs.msg import Bool
+
+from pkm_bringup.offline import simulate
+from pkm_bringup.studies.plants import excitation_of, recorded
+from pkm_control.control_types import ErrorCode
+from pkm_control.feedforward import nominal_feedforward
+from pkm_control.nodes.brakes import LATCHED
+from pkm_description.errors import EstimationError
+from pkm_dynamics.simulation import PlantEffects
+from pkm_identification import identify
+from pkm_identification.nodes.force_monitor import ForceMonitorNode
+from pkm_msgs.msg import ForceResiduals
+
+pytestmark = pytest.mark.ros
+PUSH = np.array([60.0, 0.0, 0.0])  # [N]
+
+
+@pytest.fixture(scope='module')
+def files(tmp_path_factory):
+    """An identified model, and a recording of the laboratory's motion from rest to rest."""
+    folder = tmp_path_factory.mktemp('monitor')
+    effects = PlantEffects.from_description(MODEL.description)
+    data = recorded(MODEL, excitation_of(MODEL), 'robot', effects, 3, 1)
+    model = identify(data, MODEL, 'wls', friction='auto').save(folder / 'model.yaml')
+    run = simulate(
+        *(MODEL, shake(), 16),
+        ramp_time=0.3,
+        effects=effects,
+        feedforward=nominal_feedforward(MODEL),
+        seed=2,
+    )
+    reference = folder / 'reference.npz'
+    np.savez(
+        reference,
+        time=run.time,
+        joint_names=np.array(MODEL.actuated_joints),
+        positions=run.positions,
+        currents=run.currents,
+        force_constants=MODEL.force_constants,
+        effort_delay=np.median(run.current_time - run.time),
+    )
+    return f'model:={model}', f'references:={reference}'
+
+
+def told(lab) -> list[bool]:
+    return [message.data for message in lab.heard['force_monitor/alarm']]
+
+
+def test_a_push_stops_the_robot_and_its_own_motion_does_not(files) -> None:
+    with Laboratory(*files) as lab:
+        lab.listen(Bool, 'force_monitor/alarm', LATCHED)
+        lab.listen(ForceResiduals, 'force_monitor/residuals')
+        lab.add(ForceMonitorNode)
+        lab.fresh()
+        handle = lab.moving(cycles=2000)
+        lab.until(lambda: lab.heard['force_monitor/residuals'])
+        assert True not in told(lab)
+        body = lab.plant.mujoco_model.body(MODEL.description.platform).id
+        begin = len(lab.rows)
+        lab.plant.mujoco_data.xfrc_applied[body, :3] = PUSH
+        lab.until(lambda: lab.loop.stopping)
+        seen = len(lab.rows) - begin  # milliseconds: cycles
+        lab.plant.mujoco_data.xfrc_applied[body, :3] = 0.0
+        code, message = lab.result(handle)
+        assert seen < 60
+        assert code is ErrorCode.PROTECTIVE_STOP and 'protective_stop' in message
+        assert told(lab)[-1] is True
+        last = [each for each in lab.heard['force_monitor/residuals'] if each.alarm][0]
+        assert last.name == list(MODEL.actuated_joints)
+        scores = np.abs(last.residual) / last.standard_deviation
+        assert (scores > last.level).any() or last.together > 1.0
+        # brakes bear the robot: there is nothing to watch, and the stop can be reset
+        lab.until(lambda: told(lab)[-1] is False)
+        lab.until(lambda: lab.trigger(f'{CONTROLLER}/reset_protective_stop'))
+        lab.until(lab.try_to_activate)
+        lab.moving(cycles=1000)
+        assert told(lab)[-1] is False
+
+
+def test_without_its_files_it_says_what_it_needs() -> None:
+    with Laboratory() as lab, pytest.raises(EstimationError, match='references'):
+        lab.add(ForceMonitorNode)
