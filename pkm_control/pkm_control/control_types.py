@@ -34,6 +34,8 @@ class ErrorCode(IntEnum):
     PROTECTIVE_STOP = 113
     CLIENT_LOST = 114
     FOREIGN_COMMANDS = 115
+    DRIVES_NOT_READY = 116
+    ENABLING_DEVICE = 117
 
 
 @dataclass

@@ -66,7 +66,7 @@ class TrajectoryController:
         self._reported = False  # whether somebody waits for the outcome of what moves
         self._last_time: float | None = None
         self._measured, self._velocity = np.zeros((2, model.n_a))  # of the last cycle
-        self._rate = 1.0
+        self._rate = self._largest_rate = 1.0
         self._ending: tuple[ErrorCode, str] = (ErrorCode.NONE, '')
         self._fault: ControlFault | None = None
         self._closing = ''  # why no more motions are begun
@@ -143,8 +143,8 @@ class TrajectoryController:
             raise ControlFault(ErrorCode.BUSY, 'a motion is under way')
         return self._desired
 
-    def start(self, execution: Execution) -> None:
-        """Begin `execution` with the next cycle.
+    def start(self, execution: Execution, largest_rate: float = 1.0) -> None:
+        """Begin `execution` with the next cycle, at most at this rate of its speed.
 
         Raises ControlFault when the controller is not active, a motion is under way, or the
         execution does not start where the robot rests.
@@ -157,6 +157,8 @@ class TrajectoryController:
             raise ControlFault(
                 ErrorCode.INFEASIBLE, 'the motion does not start where the robot rests'
             )
+        self._largest_rate = largest_rate
+        desired.set_rate(min(self._rate, largest_rate), self.options.stop_time)
         desired.start(execution)
         self._reported = True
         self._ending = (ErrorCode.NONE, '')
@@ -170,7 +172,8 @@ class TrajectoryController:
         """
         self._rate = finite_number('rate', rate, within=(0.0, 1.0))
         if self._desired is not None:
-            self._desired.set_rate(self._rate, self.options.stop_time)
+            rate = min(self._rate, self._largest_rate)
+            self._desired.set_rate(rate, self.options.stop_time)
 
     def stop(self, event: StopEvent = StopEvent.CANCEL, message: str = 'canceled') -> bool:
         """Bring the motion to rest on its path; False if none is under way.

@@ -25,6 +25,11 @@ class StopEvent(Enum):
     CANCEL = ErrorCode.CANCELED, 2, 'the client cancels its goal'
     SUPERSEDED = ErrorCode.SUPERSEDED, 2, 'another goal takes the place of this one'
     CLIENT_LOST = ErrorCode.CLIENT_LOST, 2, 'the heartbeat of the client of a goal has stopped'
+    ENABLING_DEVICE = (
+        ErrorCode.ENABLING_DEVICE,
+        2,
+        'the enabling device is released, or silent, in a motion',
+    )
     TRACKING_BOUND = (
         ErrorCode.TRACKING_ERROR,
         2,
@@ -44,6 +49,7 @@ class StopEvent(Enum):
     )
     MODEL_FAILED = ErrorCode.KINEMATICS, 1, 'the desired motion or its forces cannot be computed'
     FOREIGN_COMMANDS = ErrorCode.FOREIGN_COMMANDS, 1, 'another node publishes commands, too'
+    DRIVES_NOT_READY = ErrorCode.DRIVES_NOT_READY, 1, 'the drives say that they are not ready'
     PROTECTIVE_STOP = ErrorCode.PROTECTIVE_STOP, 1, 'a protective stop is asked for'
     DEACTIVATION = (
         ErrorCode.DEACTIVATED,

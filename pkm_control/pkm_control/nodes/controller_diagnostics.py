@@ -35,10 +35,10 @@ class ControllerDiagnostics:
         """Remember why a goal was rejected."""
         self._rejection = _said(code, message)
 
-    def publish(self, loop: ControlLoop | None) -> None:
-        """Publish one status."""
+    def publish(self, loop: ControlLoop | None, hindrance: str = '') -> None:
+        """Publish one status; `hindrance` is why the robot would not follow a goal."""
         level, message = DiagnosticStatus.OK, 'not configured'
-        values = {'last rejected goal': self._rejection}
+        values = {'ready to move': hindrance or 'yes', 'last rejected goal': self._rejection}
         if loop is not None:
             if loop.commanding:
                 self._fault = ''

@@ -83,6 +83,14 @@ PARAMETERS = (
         'feasibility_rate', 500.0, 'sampling rate of the check of a goal', 'Hz', 1.0, 1e4
     ),
     NodeParameter('feedback_rate', 10.0, 'feedback messages of a goal', 'Hz', 0.1, 100.0),
+    NodeParameter('drives_say_ready', False, 'activation waits for true on `drives/ready`'),
+    NodeParameter('enabling_device', False, 'motions need `~/enabling_device`'),
+    NodeParameter(
+        'enabling_timeout', 0.2, 'longest silence of the enabling device', 's', 1e-2, 10.0
+    ),
+    NodeParameter(
+        'reduced_speed', 0.25, 'of the platform under the enabling device', 'm/s', 1e-3, 10.0
+    ),
     NodeParameter(
         'autostart', False, 'configure at once and activate when joint states come; holds the pose'
     ),

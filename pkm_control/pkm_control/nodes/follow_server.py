@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable
 
@@ -12,13 +13,14 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome, TrackingStatistics
+from pkm_control.interlocks import Interlocks
 from pkm_control.nodes.client_watch import ClientWatch
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.stops import StopEvent
 from pkm_description.description import Description
 from pkm_description.errors import PkmError, TrajectoryError
 from pkm_description.nodes.background import Background
-from pkm_dynamics.limits.goal_check import LONGEST_CHECK, GoalPlan, checked_execution
+from pkm_dynamics.limits.goal_check import LONGEST_CHECK, GoalPlan, checked_execution, fastest
 from pkm_dynamics.nodes.trajectory_messages import trajectory_arguments
 from pkm_dynamics.trajectories import Execution
 from pkm_dynamics.worker_process import WorkerProcess
@@ -43,6 +45,8 @@ class FollowServer:
             [ErrorCode, str], None
         ],  # gets code and reason of every rejected goal
         client: ClientWatch,  # watches who sent the goal that moves the robot
+        interlocks: Interlocks,
+        reduced_speed: float,  # [m/s] of the platform where an enabling device is used
     ) -> None:
         self._node = node
         self._loop = loop
@@ -53,6 +57,8 @@ class FollowServer:
         self._background = Background(node, 'feasibility')
         self._worker: WorkerProcess | None = None
         self._client = client
+        self._interlocks = interlocks
+        self._reduced_speed = reduced_speed
         self._server = ActionServer(
             node,
             FollowPlatformTrajectory,
@@ -104,8 +110,9 @@ class FollowServer:
         )
         handle.publish_feedback(feedback)
 
-    async def _checked(self, goal: FollowPlatformTrajectory.Goal) -> Execution:
-        """Return the execution of a goal; ControlFault where it cannot be started."""
+    async def _checked(self, goal: FollowPlatformTrajectory.Goal) -> tuple[Execution, float]:
+        """Return the execution of a goal and its largest rate; ControlFault where it cannot be."""
+        self._check_interlocks()
         loop = self._active_loop()
         model = loop.controller.model
         robot, own = goal.trajectory.robot, model.description.name
@@ -121,13 +128,24 @@ class FollowServer:
             execution: Execution = await self._background.run(
                 lambda: worker.call(LONGEST_CHECK, checked_execution, plan, self._rate)
             )
+            rate = 1.0
+            if self._interlocks.has_enabling_device:
+                speed = await self._background.run(
+                    lambda: worker.call(LONGEST_CHECK, fastest, execution)
+                )
+                rate = min(1.0, self._reduced_speed / max(speed, self._reduced_speed))
         except ControlFault:
             raise
         except PkmError as error:
             malformed = type(error) is TrajectoryError
             code = ErrorCode.BAD_TRAJECTORY if malformed else ErrorCode.INFEASIBLE
             raise ControlFault(code, str(error)) from error
-        return execution
+        return execution, rate
+
+    def _check_interlocks(self) -> None:
+        hindrance = self._interlocks.of_motion(time.monotonic())
+        if hindrance is not None:
+            raise ControlFault(hindrance.event.code, hindrance.reason)
 
     def _active_loop(self) -> ControlLoop:
         loop = self._loop()
@@ -158,7 +176,7 @@ class FollowServer:
             return self._rejected(ErrorCode.BUSY, 'another goal is under way; cancel it first')
         self._handle = handle
         try:
-            return await self._follow(handle, await self._checked(handle.request))
+            return await self._follow(handle, *await self._checked(handle.request))
         except ControlFault as rejection:
             return self._rejected(rejection.code, str(rejection))
         except Exception as error:
@@ -171,7 +189,8 @@ class FollowServer:
         self._on_rejected(code, reason)
         return Outcome(code, reason, TrackingStatistics.empty(0))
 
-    async def _follow(self, handle: ServerGoalHandle, execution: Execution) -> Outcome:
+    async def _follow(self, handle: ServerGoalHandle, execution: Execution, rate: float) -> Outcome:
+        self._check_interlocks()
         if handle.is_cancel_requested:
             raise ControlFault(ErrorCode.CANCELED, 'canceled by the client')
         loop = self._loop()
@@ -180,11 +199,11 @@ class FollowServer:
         loop = self._active_loop()
         done = self._done = Future()
         with loop.lock:
-            loop.controller.start(execution)
+            loop.controller.start(execution, rate)
         logger = self._node.get_logger()
         logger.info(
             f'following {execution.trajectory!r}, {execution.periods} periods, '
-            f'{execution.duration:.2f} s in all'
+            f'{execution.duration:.2f} s in all, at {rate:.0%} of its speed'
         )
         if handle.is_cancel_requested:
             self._on_cancel(handle)

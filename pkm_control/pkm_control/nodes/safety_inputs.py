@@ -1,7 +1,8 @@
-"""What people and safety devices tell the controller: protective stops and the speed override."""
+"""What people, safety devices and drives tell the controller besides goals."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -10,6 +11,7 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool, Float64
 from std_srvs.srv import Trigger
 
+from pkm_control.interlocks import Interlocks
 from pkm_control.nodes.brakes import LATCHED
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.nodes.joint_state_reader import PolledSubscription
@@ -26,16 +28,23 @@ class SafetyInputs:
     `~/protective_stop` (std_msgs/Bool, or the service std_srvs/Trigger) stops the robot by
     category 1 and keeps it from being activated until the service `~/reset_protective_stop`,
     which a last message True on the topic refuses. `~/speed_override` (std_msgs/Float64, 0 to 1)
-    slows motions down on their paths.
+    slows motions down on their paths. `drives/ready` and `~/enabling_device` (std_msgs/Bool) are
+    for the interlocks.
     """
 
-    def __init__(self, node: Node, loop: Callable[[], ControlLoop | None]) -> None:
+    def __init__(
+        self, node: Node, loop: Callable[[], ControlLoop | None], interlocks: Interlocks
+    ) -> None:
         self._node = node
         self._loop = loop
+        self.interlocks = interlocks
+        self._hindered = False  # whether the motion under way was told to stop for an interlock
         self.protective_stop = ProtectiveStop()
         self.override = 1.0
         self._requests = PolledSubscription(node, Bool, '~/protective_stop', REQUESTS)
         self._overrides = PolledSubscription(node, Float64, '~/speed_override', REQUESTS)
+        self._drives = PolledSubscription(node, Bool, 'drives/ready', LATCHED)
+        self._enabling = PolledSubscription(node, Bool, '~/enabling_device', REQUESTS)
         self._latched = node.create_publisher(Bool, '~/protective_stop_active', LATCHED)
         group = ReentrantCallbackGroup()
         services = (('~/protective_stop', self._on_stop), ('~/reset_protective_stop', self._reset))
@@ -52,11 +61,34 @@ class SafetyInputs:
                 self.protective_stop.release()
         while (override := self._overrides.take()) is not None:
             self._set_override(override.data)
+        while (drives := self._drives.take()) is not None:
+            self.interlocks.hear_drives(bool(drives.data))
+        while (device := self._enabling.take()) is not None:
+            self.interlocks.hear_enabling_device(bool(device.data), time.monotonic())
+        self._lock()
 
     def destroy(self) -> None:
         """Remove the subscriptions; no thread may poll any more."""
         self._requests.destroy()
         self._overrides.destroy()
+        self._drives.destroy()
+        self._enabling.destroy()
+
+    def _lock(self) -> None:
+        """Stop what must not go on."""
+        loop = self._loop()
+        if loop is None or not loop.commanding or loop.stopping:
+            return
+        if (hindrance := self.interlocks.of_power) is not None:
+            loop.shut_down(*hindrance)
+            return
+        hindrance = self.interlocks.of_motion(time.monotonic())
+        if hindrance is None or not loop.controller.busy:
+            self._hindered = False
+        elif not self._hindered:
+            self._hindered = True
+            with loop.lock:
+                loop.controller.stop(*hindrance)
 
     def _stop(self, reason: str, lasting: bool = False) -> None:
         if not self.protective_stop.request(reason, lasting):

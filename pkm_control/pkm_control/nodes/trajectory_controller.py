@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 import pkm_description
@@ -24,7 +26,8 @@ from pkm_control.control_types import ControlFault, ErrorCode, Outcome
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
-from pkm_control.nodes.brakes import Brakes
+from pkm_control.interlocks import Interlocks
+from pkm_control.nodes.brakes import LATCHED, Brakes
 from pkm_control.nodes.client_watch import ClientWatch
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.nodes.controller_diagnostics import ControllerDiagnostics
@@ -86,9 +89,16 @@ class TrajectoryControllerNode(LifecycleNode):
         self._source: PolledSubscription | None = None
         rate = values['feasibility_rate']
         self._client = ClientWatch(self, self._on_client_lost)
-        self._follow = FollowServer(self, lambda: self.loop, rate, self._on_rejected, self._client)
+        named = ('drives_say_ready', 'enabling_device', 'enabling_timeout')
+        interlocks = Interlocks(*(values[name] for name in named))
+        self._follow = FollowServer(
+            *(self, lambda: self.loop, rate, self._on_rejected, self._client, interlocks),
+            reduced_speed=values['reduced_speed'],
+        )
         self._diagnostics = ControllerDiagnostics(self, values['robot'])
-        self._safety = SafetyInputs(self, lambda: self.loop)
+        self._safety = SafetyInputs(self, lambda: self.loop, interlocks)
+        self._ready = self.create_publisher(String, '~/ready_to_move', LATCHED)
+        self._hindrance: str | None = None
         self._ended: list[Future] = []  # of those who wait for the end of the commands
         self._recovered: Future | None = None  # of the motion back into the strokes
         waiting = ReentrantCallbackGroup()
@@ -101,7 +111,7 @@ class TrajectoryControllerNode(LifecycleNode):
         self._service_change_state.callback_group.add_entity(self._service_change_state)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
-        self.create_timer(OTHERS_PERIOD, self._look_for_others, clock=steady)
+        self.create_timer(OTHERS_PERIOD, self._look_around, clock=steady)
         self.create_timer(
             1.0 / values['feedback_rate'], self._follow.publish_feedback, clock=steady
         )
@@ -149,6 +159,9 @@ class TrajectoryControllerNode(LifecycleNode):
         if self._safety.protective_stop.latched:
             reason = self._safety.protective_stop.reason
             self.get_logger().error(f'not activated: protective stop {reason}; reset it first')
+            return FAILURE
+        if (hindrance := self._safety.interlocks.of_power) is not None:
+            self.get_logger().error(f'not activated: {hindrance.reason}', throttle_duration_sec=2.0)
             return FAILURE
         if others := self._output.other_commanders():
             names = ', '.join(others)
@@ -290,6 +303,9 @@ class TrajectoryControllerNode(LifecycleNode):
             if loop is None or not loop.commanding:
                 raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
             controller = loop.controller
+            hindrance = self._safety.interlocks.of_motion(time.monotonic())
+            if hindrance is not None:
+                raise ControlFault(hindrance.event.code, hindrance.reason)
             way = recovery_motion(controller.model, controller.resting_coordinates('actuators'))
             with loop.lock:
                 controller.start(controller.plan(way))
@@ -333,6 +349,33 @@ class TrajectoryControllerNode(LifecycleNode):
             with loop.lock:
                 loop.controller.stop(StopEvent.CLIENT_LOST, reason)
 
+    def _look_around(self) -> None:
+        """Look for others who command the robot; tell whether it may move."""
+        self._look_for_others()
+        hindrance = self._what_hinders()
+        if hindrance != self._hindrance:
+            self._hindrance = hindrance
+            self._ready.publish(String(data=hindrance))
+
+    def _what_hinders(self) -> str:
+        """Return why a goal would not be followed now; empty where it would."""
+        loop, safety = self.loop, self._safety
+        if loop is None:
+            return 'the controller is not configured'
+        if safety.protective_stop.latched:
+            return f'protective stop {safety.protective_stop.reason}'
+        if not loop.has_recent_state:
+            return 'no valid joint states'
+        if (power := safety.interlocks.of_power) is not None:
+            return power.reason
+        if not loop.commanding:
+            return 'the controller is not active' if loop.fault is None else str(loop.fault)
+        if loop.stopping:
+            return 'the robot is stopping'
+        if (hindrance := safety.interlocks.of_motion(time.monotonic())) is not None:
+            return hindrance.reason
+        return 'a motion is under way' if loop.controller.busy or self._follow.busy else ''
+
     def _look_for_others(self) -> None:
         loop, output = self.loop, self._output
         if loop is None or output is None or not loop.commanding:
@@ -358,7 +401,7 @@ class TrajectoryControllerNode(LifecycleNode):
     def _publish_diagnostics(self) -> None:
         if self.loop is not None:
             self.loop.watch()
-        self._diagnostics.publish(self.loop)
+        self._diagnostics.publish(self.loop, self._what_hinders())
 
     def _on_set_model(
         self, request: SetModel.Request, response: SetModel.Response
