@@ -129,6 +129,7 @@ def test_diagnostics_show_the_figures_of_the_loop() -> None:
     ControllerDiagnostics(node, 'palida').publish(loop(statistics=statistics))
     values = {item.key: item.value for item in node.messages[-1].status[0].values}
     assert values == {
+        'ready to move': 'yes',
         'last rejected goal': '',
         'phase': 'RUN',
         'feedforward': 'nominal',
@@ -194,7 +195,8 @@ def test_diagnostics_before_the_first_cycle_and_after_a_rejection() -> None:
     unconfigured, waiting = (
         {item.key: item.value for item in message.status[0].values} for message in node.messages
     )
-    assert unconfigured == {'last rejected goal': 'BUSY (104): another goal'}
+    rejection = {'last rejected goal': 'BUSY (104): another goal'}
+    assert unconfigured == {'ready to move': 'yes', **rejection}
     assert waiting['last rejected goal'] == 'BUSY (104): another goal'
     assert (waiting['phase'], waiting['position error [m, rad]']) == ('IDLE', '0.000e+00')
     assert waiting['rate [Hz]'] == 'nan'

@@ -24,6 +24,7 @@ from pkm_control.control_types import (  # noqa: E402
 from pkm_control.controller import TrajectoryController  # noqa: E402
 from pkm_control.feedforward import nominal_feedforward  # noqa: E402
 from pkm_control.gains import servo_gains  # noqa: E402
+from pkm_control.interlocks import Interlocks
 from pkm_control.nodes import follow_server  # noqa: E402
 from pkm_description.errors import KinematicsError  # noqa: E402
 from pkm_dynamics.limits import goal_check  # noqa: E402
@@ -68,6 +69,7 @@ class Bench:
             fault=None,
             last_result=None,
         )
+        self.interlocks = Interlocks(False, False, 1e9)
         self.woken = 0
         self.rejected: list[tuple[ErrorCode, str]] = []
         self.checked: list = []
@@ -97,6 +99,8 @@ class Bench:
             500.0,
             lambda *reason: self.rejected.append(reason),
             SimpleNamespace(begin=lambda *_: None, end=lambda: None),
+            self.interlocks,
+            reduced_speed=0.25,
         )
 
     def _wake(self) -> None:
@@ -285,9 +289,9 @@ def test_a_cancel_that_comes_as_the_motion_starts_stops_it(bench: Bench) -> None
     handle = Handle(line())
     start = bench.controller.start
 
-    def canceled_meanwhile(execution) -> None:
+    def canceled_meanwhile(execution, rate) -> None:
         handle.is_cancel_requested = True
-        start(execution)
+        start(execution, rate)
 
     bench.controller.start = canceled_meanwhile
     bench.execute(handle)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ from lifecycle_msgs.srv import ChangeState, GetState  # noqa: E402
 from rclpy.action import ActionClient  # noqa: E402
 from rclpy.qos import QoSProfile, ReliabilityPolicy  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import Bool, Float64, Float64MultiArray  # noqa: E402
+from std_msgs.msg import Bool, Float64, Float64MultiArray, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 from unique_identifier_msgs.msg import UUID  # noqa: E402
 
@@ -433,6 +435,62 @@ def test_a_protective_stop_is_latched_until_its_reset() -> None:
         graph.until(lambda: graph.call(Trigger, reset, Trigger.Request()).success)
         assert graph.transition(Transition.TRANSITION_ACTIVATE)
         assert graph.result(graph.send(shake())).result.error_code == Result.NONE
+
+
+def ready(graph) -> str:
+    return graph.heard['trajectory_controller/ready_to_move'][-1].data
+
+
+def test_drives_that_are_not_ready_stop_the_robot_and_keep_it_inactive() -> None:
+    with Controller('feedforward:=nominal', 'drives_say_ready:=true') as graph:
+        graph.listen(String, 'trajectory_controller/ready_to_move', LATCHED)
+        drives = graph.tester.create_publisher(Bool, 'drives/ready', LATCHED)
+        assert graph.transition(Transition.TRANSITION_CONFIGURE)
+        graph.until(lambda: graph.node.loop.has_recent_state)
+        assert not graph.transition(Transition.TRANSITION_ACTIVATE)
+        graph.until(lambda: 'have not said' in ready(graph))
+        drives.publish(Bool(data=True))
+        graph.until(lambda: ready(graph) == 'the controller is not active')
+        assert graph.transition(Transition.TRANSITION_ACTIVATE)
+        graph.until(lambda: ready(graph) == '')
+        handle = graph.send(shake(), periods=500)
+        graph.until(lambda: graph.seen(Phase.RUN))
+        assert ready(graph) == 'a motion is under way'
+        drives.publish(Bool(data=False))
+        final = graph.result(handle)
+        assert final.result.error_code == Result.DRIVES_NOT_READY
+        graph.until(lambda: graph.lifecycle() == State.PRIMARY_STATE_INACTIVE)
+        graph.until(lambda: 'not ready' in ready(graph))
+
+
+def test_an_enabling_device_lets_the_robot_move_slowly_while_it_is_held() -> None:
+    limit = 0.15  # [m/s]
+    with Controller(
+        'feedforward:=nominal', 'enabling_device:=true', f'reduced_speed:={limit}'
+    ) as graph:
+        device = graph.tester.create_publisher(Bool, 'trajectory_controller/enabling_device', 10)
+        graph.activate()
+        refused = graph.result(graph.send(shake(), periods=3))
+        assert refused.result.error_code == Result.ENABLING_DEVICE
+        assert graph.node.loop.commanding  # it holds
+        timer = graph.tester.create_timer(0.02, lambda: device.publish(Bool(data=True)))
+        held = graph.node._safety.interlocks
+        graph.until(lambda: held.of_motion(time.monotonic()) is None)
+        handle = graph.send(shake(), periods=500)
+        graph.until(lambda: graph.seen(Phase.RUN), 60.0)
+        controller = graph.node.loop.controller
+        motion = controller._desired._execution
+        instants = np.linspace(motion.execution.ramp_start, motion.execution.run_start + 0.5, 200)
+        twists = motion.motion(
+            instants / max(controller._largest_rate, 1e-9), controller.model
+        ).twist
+        fastest = np.linalg.norm(twists[:, :3], axis=1).max()
+        assert 0.0 < controller._largest_rate < 1.0 and fastest < 1.001 * limit
+        graph.tester.destroy_timer(timer)  # it falls silent
+        final = graph.result(handle)
+        assert final.result.error_code == Result.ENABLING_DEVICE
+        assert 'silent' in final.result.error_msg
+        assert graph.node.loop.commanding
 
 
 def test_another_node_that_commands_stops_the_robot_and_keeps_it_inactive() -> None:
