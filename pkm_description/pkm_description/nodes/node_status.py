@@ -11,7 +11,8 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 
 PERIOD = 1.0  # [s] of the steady clock
-Report = Callable[[], tuple[str, Mapping[str, str]]]
+# message, values, and a level where it is not OK
+Report = Callable[[], tuple[str, Mapping[str, str]] | tuple[str, Mapping[str, str], bytes]]
 
 
 def publish_diagnostics(node: Node, hardware: str, report: Report, name: str = '') -> None:
@@ -19,7 +20,9 @@ def publish_diagnostics(node: Node, hardware: str, report: Report, name: str = '
     publisher = node.create_publisher(DiagnosticArray, 'diagnostics', 10)
 
     def publish() -> None:
-        publish_status(node, publisher, hardware, *report(), name=name)
+        message, values, *given = report()
+        level = given[0] if given else DiagnosticStatus.OK
+        publish_status(node, publisher, hardware, message, values, level, name=name)
 
     node.create_timer(PERIOD, publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
 

@@ -26,6 +26,7 @@ FALSE_ALARMS = 1.0  # a day
 DAY = 86400.0  # [s]
 PARTS = 10  # of the reference, which scatter as other motions will
 LEAST_REFERENCE = 10.0  # [s] of residuals: rarer extremes are not seen in less
+ROUNDING = 1e-9  # of a variance of scores: drives with one and the same error keep a level
 BLOCK = 1024  # samples in one pass
 LEAST_VARIANCE = 1e-3  # of the mean variance, as what a drive at rest or none of the noise leaves
 
@@ -147,15 +148,23 @@ class ForceMonitor:
 
 
 def _residuals(stream: ResidualStream, recording: Recording) -> Iterator[Residuals]:
-    """Yield the residuals of a recording."""
+    """Yield the residuals of a recording, with the forces at the time of the positions."""
     stream.reset()
+    delay = recording.effort_delay
+    # rows beyond a block that the forces of its own instants lie between
+    reach = int(np.ceil(abs(delay) / recording.interval)) + 1
     for first in range(0, len(recording), BLOCK):
-        block = recording[first : first + BLOCK]
-        efforts = block.efforts
-        if efforts is None:
+        before = min(first, reach)
+        rows = recording[first - before : first + BLOCK + reach]
+        if rows.efforts is None:
             raise EstimationError(f'{recording.name}: there are no forces')
-        good = np.isfinite(efforts).all(axis=1) & np.isfinite(block.positions).all(axis=1)
-        yield from stream.add(block.time[good], block.positions[good], efforts[good])
+        own = slice(before, before + BLOCK)
+        time, positions = rows.time[own], rows.positions[own]
+        stamps = rows.time + delay
+        forces = np.column_stack([np.interp(time, stamps, each) for each in rows.efforts.T])
+        good = np.isfinite(forces).all(axis=1) & np.isfinite(positions).all(axis=1)
+        good &= (time >= stamps[0]) & (time <= stamps[-1])
+        yield from stream.add(time[good], positions[good], forces[good])
 
 
 def _variance(part: Residuals, levels: MonitorLevels, errors: ForceErrors | None) -> Array:
@@ -186,6 +195,10 @@ def _levels(
     )
     terms = error_terms(parts.velocities / speed, parts.accelerations / quickness)
     squares, known = parts.forces**2, _known(parts, errors)
+    exact = ~squares.any(axis=0)
+    if exact.any():
+        joint = result.model.actuated_joints[int(np.argmax(exact))]
+        raise EstimationError(f'{joint}: its residuals show no noise, and so no level of an alarm')
     open_ones = ~np.isfinite(known).all(axis=0)
     if open_ones.any():
         joint = result.model.actuated_joints[int(np.argmax(open_ones))]
@@ -210,7 +223,9 @@ def _levels(
     )
     variance = _variance(parts, found, errors)
     scores = parts.forces / np.sqrt(variance)
-    whitening = np.linalg.inv(np.linalg.cholesky(scores.T @ scores / len(scores)))
+    whitening = np.linalg.inv(
+        np.linalg.cholesky(scores.T @ scores / len(scores) + ROUNDING * np.eye(count))
+    )
     rates = [AlarmRate.of(scores[:, [axis]], rate) for axis in range(count)]
     rates.append(AlarmRate.of(scores @ whitening.T, rate))
     typical = np.sqrt(variance.mean(axis=0))

@@ -85,6 +85,7 @@ class ResidualStream:
                 f'come at {rate:g} Hz: take {least / rate:.2g} s or more'
             )
         self.result = result
+        self.gaps = 0  # that made the filters begin anew
         self.interval = 1.0 / rate
         self.every = max(int(window * rate / RESIDUALS), 1)
         self.rate = rate / self.every  # of the residuals [Hz]
@@ -115,6 +116,7 @@ class ResidualStream:
             if not len(part):
                 continue
             if part[0] in broken:
+                self.gaps += 1
                 self.reset()
             self._last = float(time[part[-1]])
             found = self._added(time[part], positions[part], forces[part])

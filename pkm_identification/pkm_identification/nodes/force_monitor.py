@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
@@ -74,7 +75,7 @@ class ForceMonitorNode(Node):
         self._calm = 0  # residuals in a row that are small
         self._alarms = 0
         self._largest = 0.0
-        self._last: Verdict | None = None
+        self._judged = self._heard = 0  # residuals and samples since the last report
         self._residuals = self.create_publisher(ForceResiduals, '~/residuals', 10)
         self._told = self.create_publisher(Bool, '~/alarm', LATCHED)
         stop = 'trajectory_controller/protective_stop'
@@ -116,6 +117,7 @@ class ForceMonitorNode(Node):
         for sample in self._pairs.taken():
             if self._braked:
                 continue
+            self._heard += 1
             self._block.append(sample)
             if len(self._block) >= self._monitor.stream.every:
                 time, positions, forces = (
@@ -126,7 +128,7 @@ class ForceMonitorNode(Node):
                     self._judge(verdict)
 
     def _judge(self, verdict: Verdict) -> None:
-        self._last = verdict
+        self._judged += len(verdict.ratios)
         largest = float(verdict.ratios.max())
         self._largest = max(self._largest, largest)
         self._calm = self._calm + len(verdict.ratios) if largest < CALM else 0
@@ -166,19 +168,27 @@ class ForceMonitorNode(Node):
         message.header.stamp = self._samples.stamp
         self._residuals.publish(message)
 
-    def _report(self) -> tuple[str, dict[str, str]]:
-        message = 'waits for states and currents' if self._last is None else 'watches'
-        if self._braked:
-            message = 'brakes closed, nothing to watch'
+    def _report(self) -> tuple[str, dict[str, str], bytes]:
+        level, message = DiagnosticStatus.OK, 'watches'
         if self._alarm:
-            message = 'alarm: forces that the model does not explain'
+            level, message = DiagnosticStatus.ERROR, 'alarm: forces that the model does not explain'
+        elif self._braked:
+            message = 'brakes closed, nothing to watch'
+        elif not self._heard:
+            level, message = DiagnosticStatus.WARN, 'waits for states and currents'
+        elif not self._judged:
+            rate = 1.0 / self._monitor.stream.interval
+            level = DiagnosticStatus.ERROR
+            message = f'sees nothing: stamps have gaps, or are not those of {rate:.4g} Hz'
         entries = {
             'alarms': str(self._alarms),
             'largest residual over its level': f'{self._largest:.2f}',
+            'gaps': str(self._monitor.stream.gaps),
             'skipped samples': str(self._samples.skipped),
         }
         self._largest = 0.0
-        return message, entries
+        self._judged = self._heard = 0
+        return message, entries, level
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -119,3 +119,30 @@ def test_references_that_tell_nothing_are_refused(bench) -> None:
         ForceMonitor.calibrated(bench.result, [bench.recording(1.0, 5.0, 0)])
     with pytest.raises(EstimationError, match='false_alarms'):
         ForceMonitor.calibrated(bench.result, [bench.recording(1.0, 20.0, 0)], false_alarms=0.0)
+
+
+@pytest.mark.parametrize('delay', [2.5, -2.5])
+def test_forces_of_other_instants_are_taken_at_those_of_the_positions(bench, monitor, delay):
+    """Some intervals before or after the positions of their rows."""
+    time, q, forces, _ = bench.exact(0.8, 4.0)
+    late = np.column_stack([np.interp(time + delay / RATE, time, each) for each in forces.T])
+    found = [
+        monitor.watched(Recording.from_arrays(time, bench.names, q, each, effort_delay=lag / RATE))
+        for each, lag in ((forces, 0.0), (late, delay))
+    ]
+    plain, shifted = (each.residuals for each in found)
+    both = slice(10, -10)
+    for axis, typical in enumerate(monitor.levels.typical):
+        there = np.interp(plain.time[both], shifted.time, shifted.forces[:, axis])
+        apart = np.sqrt(np.mean((there - plain.forces[both, axis]) ** 2))
+        assert apart < 0.7 * typical, (apart, typical)
+
+
+def test_residuals_without_noise_have_no_level(bench) -> None:
+    time, q, forces, _ = bench.exact(0.8, 20.0)
+    still = Recording.from_arrays(time, bench.names, 0 * q + q[0], 0 * forces)
+    exact = replace(bench.result, values=0 * bench.result.values)
+    exact = replace(exact, covariance=0 * exact.covariance)
+    exact = replace(exact, diagnostics=replace(exact.diagnostics, force_errors=None))
+    with pytest.raises(EstimationError, match='no noise'):
+        ForceMonitor.calibrated(exact, [still])
