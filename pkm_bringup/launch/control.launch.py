@@ -26,6 +26,7 @@ TOPICS = {
     'effort_controller/commands': 'effort_commands',
     'brakes/close': 'brakes_close',
     'brakes/closed': 'brakes_closed',
+    'drives/ready': 'drives_ready',
 }
 ARGUMENTS = (
     DeclareLaunchArgument(
@@ -66,6 +67,11 @@ ARGUMENTS = (
         'brakes_closed',
         default_value='brakes/closed',
         description='Topic on which brakes report that they are closed (std_msgs/Bool).',
+    ),
+    DeclareLaunchArgument(
+        'drives_ready',
+        default_value='drives/ready',
+        description='Topic on which the drives say whether they are ready (std_msgs/Bool).',
     ),
     DeclareLaunchArgument(
         'lockstep',

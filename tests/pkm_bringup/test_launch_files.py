@@ -128,7 +128,7 @@ def test_nodes_exist_and_take_their_parameters(name: str, ros2bag: None) -> None
 
 
 def test_simulation_holds_everything() -> None:
-    found = resolved('simulation', namespace='left', online='true')
+    found = resolved('simulation', namespace='left', online='true', monitor_model='model.yaml')
     own = {key.split('/')[1] for key in found if key.startswith('pkm_')}
     assert own == set(nodes())
     assert {remappings(command)['__ns'] for key, command in found.items()} == {'/left'}
