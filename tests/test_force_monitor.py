@@ -14,8 +14,8 @@ from pkm_bringup.offline import simulate
 from pkm_bringup.studies.plants import excitation_of, recorded
 from pkm_control.control_types import ErrorCode
 from pkm_control.feedforward import nominal_feedforward
-from pkm_control.nodes.brakes import LATCHED
 from pkm_description.errors import EstimationError
+from pkm_description.nodes.qos import LATCHED
 from pkm_dynamics.simulation import PlantEffects
 from pkm_identification import identify
 from pkm_identification.nodes.force_monitor import ForceMonitorNode

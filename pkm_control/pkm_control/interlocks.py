@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from pkm_control.control_types import ControlFault
 from pkm_control.stops import StopEvent
 
 
@@ -57,3 +58,8 @@ class Interlocks:
             what = 'is not held' if released else 'has fallen silent'
             return Hindrance(StopEvent.ENABLING_DEVICE, f'the enabling device {what}')
         return None
+
+    def check_motion(self, now: float) -> None:
+        """Raise ControlFault where the robot may not move at `now` [s]."""
+        if (hindrance := self.of_motion(now)) is not None:
+            raise ControlFault(hindrance.event.code, hindrance.reason)

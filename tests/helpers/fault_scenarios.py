@@ -559,7 +559,7 @@ def silent_brakes(lab):
         assert lab.change(Transition.TRANSITION_DEACTIVATE)
     finally:
         brakes._hear = hear
-        from pkm_control.nodes.brakes import LATCHED
+        from pkm_description.nodes.qos import LATCHED
 
         brakes._reports = brakes._node.create_subscription(Bool, 'brakes/closed', hear, LATCHED)
     return ended(lab, handle, since)

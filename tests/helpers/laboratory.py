@@ -17,9 +17,9 @@ from std_msgs.msg import Bool, Float64, Float64MultiArray
 from std_srvs.srv import Trigger
 
 from pkm_control.control_types import ErrorCode
-from pkm_control.nodes.brakes import LATCHED
 from pkm_control.nodes.trajectory_controller import TrajectoryControllerNode
 from pkm_description import load
+from pkm_description.nodes.qos import LATCHED
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.nodes.simulated_robot import SimulatedRobot
 from pkm_dynamics.nodes.trajectory_messages import to_message

@@ -22,9 +22,9 @@ from std_srvs.srv import Trigger  # noqa: E402
 from unique_identifier_msgs.msg import UUID  # noqa: E402
 
 from pkm_control.control_types import ErrorCode  # noqa: E402
-from pkm_control.nodes.brakes import LATCHED  # noqa: E402
 from pkm_control.nodes.trajectory_controller import TrajectoryControllerNode  # noqa: E402
 from pkm_description import load  # noqa: E402
+from pkm_description.nodes.qos import LATCHED  # noqa: E402
 from pkm_dynamics import ClosedChainModel  # noqa: E402
 from pkm_dynamics.nodes.simulated_robot import SimulatedRobot  # noqa: E402
 from pkm_dynamics.nodes.trajectory_messages import to_message  # noqa: E402

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pkm_bringup.arguments import COUNT
-from pkm_bringup.offline import effects_of, simulate
+from pkm_bringup.offline import SETTLE_TIME, effects_of, simulate
 from pkm_bringup.studies.declaration import Study, robot, seed
 from pkm_bringup.studies.effects_study import ESTIMATOR, other_motions
 from pkm_bringup.studies.plants import excitation_of, model_of, recorded
@@ -24,6 +24,7 @@ from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.monitoring.monitor import DAY, WINDOW, ForceMonitor, Verdict
 from pkm_identification.option import POSITIVE, Option, choice
+from pkm_identification.requests.check_request import CheckRequest, planned_motion
 
 EXCITATION_PERIODS = 10
 REFERENCE_TIME = 60.0  # [s] of each motion that the levels come from
@@ -126,7 +127,8 @@ def push(
     random = np.random.default_rng(seed)
     periods = periods_in(model, motion, 2.0)
     plant = effects_of(model.description, effects)
-    duration = moved(model, motion, periods, plant, seed).time[-1]
+    request = CheckRequest(other_motions(model)[motion], RAMP_TIME, periods, from_home=True)
+    duration = planned_motion(request, model).duration + 2 * SETTLE_TIME
     wrench = np.zeros(3)
     wrench[DIRECTIONS[direction[1]]] = force if direction[0] == '+' else -force
     begin = random.uniform(0.3, 0.7) * duration

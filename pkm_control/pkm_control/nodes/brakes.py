@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
 
-# The last word on the brakes reaches whoever comes later.
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+from pkm_description.nodes.qos import LATCHED
 
 
 class Brakes:

@@ -112,7 +112,7 @@ class FollowServer:
 
     async def _checked(self, goal: FollowPlatformTrajectory.Goal) -> tuple[Execution, float]:
         """Return the execution of a goal and its largest rate; ControlFault where it cannot be."""
-        self._check_interlocks()
+        self._interlocks.check_motion(time.monotonic())
         loop = self._active_loop()
         model = loop.controller.model
         robot, own = goal.trajectory.robot, model.description.name
@@ -141,11 +141,6 @@ class FollowServer:
             code = ErrorCode.BAD_TRAJECTORY if malformed else ErrorCode.INFEASIBLE
             raise ControlFault(code, str(error)) from error
         return execution, rate
-
-    def _check_interlocks(self) -> None:
-        hindrance = self._interlocks.of_motion(time.monotonic())
-        if hindrance is not None:
-            raise ControlFault(hindrance.event.code, hindrance.reason)
 
     def _active_loop(self) -> ControlLoop:
         loop = self._loop()
@@ -190,7 +185,7 @@ class FollowServer:
         return Outcome(code, reason, TrackingStatistics.empty(0))
 
     async def _follow(self, handle: ServerGoalHandle, execution: Execution, rate: float) -> Outcome:
-        self._check_interlocks()
+        self._interlocks.check_motion(time.monotonic())
         if handle.is_cancel_requested:
             raise ControlFault(ErrorCode.CANCELED, 'canceled by the client')
         loop = self._loop()

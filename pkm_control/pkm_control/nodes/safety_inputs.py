@@ -12,12 +12,12 @@ from std_msgs.msg import Bool, Float64
 from std_srvs.srv import Trigger
 
 from pkm_control.interlocks import Interlocks
-from pkm_control.nodes.brakes import LATCHED
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.nodes.joint_state_reader import PolledSubscription
 from pkm_control.protective_stop import ProtectiveStop
 from pkm_control.stops import StopEvent
 from pkm_description.errors import TrajectoryError
+from pkm_description.nodes.qos import LATCHED
 
 REQUESTS = QoSProfile(depth=10)
 

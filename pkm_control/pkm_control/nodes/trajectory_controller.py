@@ -27,7 +27,7 @@ from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
 from pkm_control.interlocks import Interlocks
-from pkm_control.nodes.brakes import LATCHED, Brakes
+from pkm_control.nodes.brakes import Brakes
 from pkm_control.nodes.client_watch import ClientWatch
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.nodes.controller_diagnostics import ControllerDiagnostics
@@ -47,6 +47,7 @@ from pkm_control.shutdown import ShutdownTimes
 from pkm_control.stops import StopEvent
 from pkm_description.errors import DescriptionError, PkmError
 from pkm_description.nodes.node_parameters import declare_parameters
+from pkm_description.nodes.qos import LATCHED
 from pkm_description.nodes.running import FatalError, run_node
 from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics import ClosedChainModel
@@ -303,9 +304,7 @@ class TrajectoryControllerNode(LifecycleNode):
             if loop is None or not loop.commanding:
                 raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
             controller = loop.controller
-            hindrance = self._safety.interlocks.of_motion(time.monotonic())
-            if hindrance is not None:
-                raise ControlFault(hindrance.event.code, hindrance.reason)
+            self._safety.interlocks.check_motion(time.monotonic())
             way = recovery_motion(controller.model, controller.resting_coordinates('actuators'))
             with loop.lock:
                 controller.start(controller.plan(way))

@@ -8,20 +8,19 @@ from collections.abc import Sequence
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from pkm_description.assembly import CLOSURE_TOLERANCE, Assembly
 from pkm_description.loader import load
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.node_status import publish_status
+from pkm_description.nodes.qos import LATCHED
 from pkm_description.nodes.running import run_node
 
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
     NodeParameter('diagnostics_period', 1.0, 'time between diagnostics', 's', 0.01, 3600.0),
 )
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class DescriptionPublisher(Node):

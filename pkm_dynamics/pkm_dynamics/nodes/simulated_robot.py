@@ -13,7 +13,7 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
@@ -21,6 +21,7 @@ import pkm_description
 from pkm_description.errors import SimulationError
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.node_status import publish_status
+from pkm_description.nodes.qos import LATCHED
 from pkm_description.nodes.running import quick_executor, run_node
 from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics.array_types import Floats
@@ -57,7 +58,6 @@ PARAMETERS = (
 # no harm where commands say which state they answer.
 REPEAT = 0.05
 UNSTAMPED_REPEAT = 0.5
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # [s] for controllers to bring the robot to rest when all nodes are ended at once
 LONGEST_GOODBYE = 2.0
 # Behind its deadlines by more than this [s], the free run gives the lost time up: a robot that

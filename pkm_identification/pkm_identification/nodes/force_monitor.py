@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
 
 import pkm_description
 from pkm_description.errors import EstimationError
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.node_status import publish_diagnostics
+from pkm_description.nodes.qos import LATCHED
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import load
@@ -38,7 +38,6 @@ PARAMETERS = (
     NodeParameter('window', WINDOW, 'over which residuals are averaged', 's', 1e-3, 10.0),
     NodeParameter('stops', True, 'ask the controller for a protective stop at an alarm'),
 )
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # An alarm ends when all residuals have stayed below this share of their levels for so long [s]
 CALM, CALM_TIME = 0.7, 0.5
 

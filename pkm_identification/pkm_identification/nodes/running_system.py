@@ -9,18 +9,17 @@ from rclpy.action import ActionClient
 from rclpy.action.client import ClientGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from unique_identifier_msgs.msg import UUID
 
 from pkm_description import Description
 from pkm_description.nodes.background import Background
+from pkm_description.nodes.qos import LATCHED
 from pkm_identification.nodes.recorder import RecordedTopic
 from pkm_msgs.action import FollowPlatformTrajectory
 from pkm_msgs.msg import ControllerState, MotorCurrents
 
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STATE_CALLS = 5  # an answer is lost where its way back is not yet known
 
 
