@@ -36,6 +36,7 @@ class ErrorCode(IntEnum):
     FOREIGN_COMMANDS = 115
     DRIVES_NOT_READY = 116
     ENABLING_DEVICE = 117
+    FOREIGN_STATES = 118
 
 
 @dataclass

@@ -49,6 +49,11 @@ class StopEvent(Enum):
     )
     MODEL_FAILED = ErrorCode.KINEMATICS, 1, 'the desired motion or its forces cannot be computed'
     FOREIGN_COMMANDS = ErrorCode.FOREIGN_COMMANDS, 1, 'another node publishes commands, too'
+    FOREIGN_STATES = (
+        ErrorCode.FOREIGN_STATES,
+        1,
+        "a second source sends states of the robot's joints",
+    )
     DRIVES_NOT_READY = ErrorCode.DRIVES_NOT_READY, 1, 'the drives say that they are not ready'
     PROTECTIVE_STOP = ErrorCode.PROTECTIVE_STOP, 1, 'a protective stop is asked for'
     DEACTIVATION = (

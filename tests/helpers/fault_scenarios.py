@@ -418,6 +418,32 @@ def gripper_among_joints(lab):
     return undisturbed(lab, handle, since, NONE)
 
 
+@fault(
+    "another node sends states of the robot's joints, too",
+    StopEvent.FOREIGN_STATES,
+    'the rest of the motion',
+    'end that node, activate',
+)
+def foreign_states(lab):
+    handle, since = lab.moving(), len(lab.rows)
+    other = lab.tester.create_publisher(JointState, 'joint_states', 10)
+    lab.until(lambda: other.get_subscription_count() > 0)
+    message = JointState(name=list(MODEL.actuated_joints), position=list(MODEL.home_actuators))
+    ways = []
+    for _ in range(3):
+        other.publish(message)
+        lab.cycles(20)
+        ways.append(np.abs(lab.loop.last_result.position - lab.rows[-1].legs).max())
+    assert max(ways) < 5e-3  # its positions were not used
+    found = ended(lab, handle, since)
+    lab.until(lambda: not lab.loop.commanding)
+    other.publish(message)
+    lab.until(lambda: bool(lab.loop.foreign_states))
+    assert not lab.change(Transition.TRANSITION_ACTIVATE)
+    lab.tester.destroy_publisher(other)
+    return found
+
+
 @fault('single positions are off by 30 mm', None, 'these samples', 'look at the sensor', NONE)
 def single_leaps(lab):
     handle, since = lab.moving(), len(lab.rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import time
@@ -78,7 +79,10 @@ class Bench:
         )
         self.drives = SimpleNamespace(close=self._close_brakes, closed=False, commanded=True)
         source = SimpleNamespace(
-            wait=self._wait, take=lambda: self.waiting.pop(0) if self.waiting else None
+            wait=self._wait,
+            take=lambda: self.waiting.pop(0) if self.waiting else None,
+            number=None,
+            publishers=['/robot', '/other'],
         )
         self.loop = ControlLoop(
             controller,
@@ -191,6 +195,39 @@ def test_messages_of_other_joints_are_no_states() -> None:
     assert bench.sent == ['command'] and bench.faults == []
     bench.feed(state(10**9 + 10**6, (0.0, 9.0, 0.0, 0.0), ['x', 'gripper', 'y', 'z']))
     assert bench.sent == ['command', 'command'] and bench.faults == []
+
+
+def test_states_of_a_second_source_stop_the_robot_and_are_not_used(clock) -> None:
+    bench = active()
+    stamps, number = itertools.count(10**9 + 10**6, 10**6), 1000
+
+    def send(number: int, x: float) -> None:
+        if bench.loop.take_state(state(next(stamps), (x, 0.0, 0.0)), number):
+            bench.loop.cycle()
+        clock.now += 1e-3
+
+    for _ in range(3):
+        number += 1
+        send(number, 0.0)
+    assert bench.loop.foreign_states == ''
+    for other in range(3):
+        number += 1
+        send(50 + other, 1e-3)
+        send(number, 0.0)
+        assert bench.loop.last_result.position[0] == 0.0
+    assert bench.loop.stopping and '/robot, /other' in bench.loop.foreign_states
+    for _ in range(400):
+        number += 1
+        send(number, 0.0)
+    assert bench.faults[0].code is ErrorCode.FOREIGN_STATES and not bench.loop.commanding
+    with pytest.raises(ControlFault, match='two sources') as refused:
+        bench.loop.activate()
+    assert refused.value.code is ErrorCode.FOREIGN_STATES
+    for _ in range(1100):  # the other one has gone
+        number += 1
+        send(number, 0.0)
+    bench.loop.activate()
+    assert bench.loop.commanding
 
 
 def test_watchdog_sends_zero_once_and_ends_the_motion(clock) -> None:

@@ -18,6 +18,7 @@ from pkm_control.nodes.brakes import Brakes
 from pkm_control.nodes.controller_publishers import ControllerPublishers
 from pkm_control.nodes.joint_state_reader import JointStateReader, PolledSubscription
 from pkm_control.plausibility import PositionLeaps
+from pkm_control.safeguards.state_sources import StateSources
 from pkm_control.shutdown import Shutdown, ShutdownPhase, ShutdownTimes
 from pkm_control.stops import StopEvent
 from pkm_dynamics.array_types import Floats
@@ -82,6 +83,7 @@ class ControlLoop:
         self._shutdown: Shutdown | None = None
         self._ended = threading.Event()
         self._leaps = PositionLeaps(controller.model, LEAPS)
+        self._sources = StateSources()
         self._latest: _Measurement | None = None
         self._bad: ControlFault | None = None
         self._fault: ControlFault | None = None
@@ -112,6 +114,14 @@ class ControlLoop:
         """Whether the controller could be activated."""
         return self._bad is None and self.state_age <= self._timeout
 
+    @property
+    def foreign_states(self) -> str:
+        """Who sends states of the robot besides its own source; empty where nobody does."""
+        if not self._sources.several(time.monotonic()):
+            return ''
+        names = ', '.join(self._source.publishers)
+        return f'two sources send states of the joints; joint_states is published by {names}'
+
     def start(self) -> None:
         """Begin to take joint states."""
         self._thread.start()
@@ -132,6 +142,8 @@ class ControlLoop:
         with self.lock:
             if self._bad is not None:
                 raise self._bad
+            if foreign := self.foreign_states:
+                raise ControlFault(StopEvent.FOREIGN_STATES.code, foreign)
             latest = self._latest
             if latest is None or not self.has_recent_state:
                 message = f'no joint state within {self._timeout:g} s'
@@ -192,12 +204,20 @@ class ControlLoop:
         """Take all joint states that have come; whether the newest is valid and new."""
         fresh = False
         while (message := self._source.take()) is not None:
-            fresh = self.take_state(message)
+            fresh = self.take_state(message, self._source.number)
         return fresh
 
-    def take_state(self, message: JointState) -> bool:
-        """Take one joint state; an invalid one ends all commands, that of others is left out."""
+    def take_state(self, message: JointState, number: int | None = None) -> bool:
+        """Take one joint state; an invalid one ends all commands, that of others is left out.
+
+        `number` is that of the message among those of its publisher, where it is known.
+        """
         if not self._reader.concerns(message):
+            return False
+        used = self._sources.hear(number, time.monotonic())
+        if self.commanding and not self.stopping and (foreign := self.foreign_states):
+            self.shut_down(StopEvent.FOREIGN_STATES, foreign)
+        if not used:
             return False
         try:
             positions = self._reader.read(message)

@@ -13,6 +13,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64MultiArray
 
 from pkm_control.control_types import StepResult
+from pkm_control.nodes.topic_publishers import publishers_of
 from pkm_description import MotorSide
 from pkm_dynamics.nodes.command_stamps import stamp_command
 from pkm_msgs.msg import ControllerState
@@ -72,14 +73,10 @@ class ControllerPublishers:
 
     def other_commanders(self) -> list[str]:
         """Names of other nodes that publish commands; one of this node's name counts, too."""
-        topic = self._commands.topic_name
-        found = [
-            f'{each.node_namespace.rstrip("/")}/{each.node_name}'
-            for each in self._node.get_publishers_info_by_topic(topic)
-        ]
+        found = publishers_of(self._node, self._commands.topic_name)
         if (own := self._node.get_fully_qualified_name()) in found:
             found.remove(own)
-        return sorted(found)
+        return found
 
     def destroy(self) -> None:
         """Remove the publishers from the node."""

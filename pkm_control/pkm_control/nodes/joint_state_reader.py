@@ -14,6 +14,7 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from pkm_control.control_types import ControlFault, ErrorCode
+from pkm_control.nodes.topic_publishers import publishers_of
 from pkm_description import MotorSide
 from pkm_dynamics.array_types import Floats
 
@@ -87,11 +88,13 @@ class PolledSubscription:
         handle = node.context.handle
         counts = [1] + [0] * 5  # one subscription and nothing else
         self._wait_set = rclpy_implementation.WaitSet(*counts, handle)
+        # Of the message taken last, among those of its publisher; not every middleware has it.
+        self.number: int | None = None
 
     @property
-    def publishers(self) -> int:
-        """How many publish the topic."""
-        return self._node.count_publishers(self._subscription.topic_name)
+    def publishers(self) -> list[str]:
+        """Names of the nodes that publish the topic, one for each publisher."""
+        return publishers_of(self._node, self._subscription.topic_name)
 
     def wait(self, timeout: float) -> bool:
         """Wait at most `timeout` [s] for a message; whether one is there."""
@@ -103,7 +106,10 @@ class PolledSubscription:
     def take(self) -> Any:
         """Return the oldest message that has not been taken, or None."""
         taken = self._subscription.handle.take_message(self._subscription.msg_type, False)
-        return None if taken is None else taken[0]
+        if taken is None:
+            return None
+        message, self.number = taken[0], taken[1].get('publication_sequence_number')
+        return message
 
     def destroy(self) -> None:
         """Remove the subscription from the node; no thread may use it any more."""

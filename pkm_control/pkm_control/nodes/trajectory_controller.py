@@ -365,6 +365,8 @@ class TrajectoryControllerNode(LifecycleNode):
             return f'protective stop {safety.protective_stop.reason}'
         if not loop.has_recent_state:
             return 'no valid joint states'
+        if foreign := loop.foreign_states:
+            return foreign
         if (power := safety.interlocks.of_power) is not None:
             return power.reason
         if not loop.commanding:

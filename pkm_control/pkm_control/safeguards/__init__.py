@@ -1,0 +1,1 @@
+"""What keeps a robot that moves from harm, on what is measured."""
