@@ -158,6 +158,7 @@ class StepResult:
     feedback: Floats  # [N, N m]
     command: Floats  # [N, N m] clamped to the force limits
     saturated: NDArray[np.bool_]
+    bounded: NDArray[np.bool_]  # feedforward at its bound about the description's
     model: str
     outcome: Outcome | None = None  # set in the cycle in which a motion ends
     fault: ControlFault | None = None  # why the commands must end once the robot rests

@@ -265,6 +265,7 @@ class TrajectoryController:
             feedback=feedback,
             command=command,
             saturated=saturated,
+            bounded=motion.bounded,
             model=feedforward.name,
             rate=desired.rate,
             outcome=self._ended(motion) if ended else None,

@@ -64,6 +64,7 @@ class DesiredMotion:
         self._now: float | None = None  # [s] of the latest cycle of the motion, from its first
         self._execution: PacedExecution | None = None
         self._braking: JointStop | None = None
+        self.bounded = np.zeros(len(positions), dtype=bool)  # whose forces were in the latest cycle
         self._last = DesiredState(positions, zero[0], self._at_rest(feedforward), rate=rate)
 
     @property
@@ -133,7 +134,8 @@ class DesiredMotion:
 
     def _at_rest(self, feedforward: Feedforward) -> Floats:
         assert self._rest is not None
-        return self._finite(feedforward.forces(self._model, self._rest)[0])
+        force = feedforward.forces(self._model, self._rest)[0]
+        return self._usable(force, feedforward, self._rest)
 
     def _on_path(
         self, execution: PacedExecution, time: float, feedforward: Feedforward
@@ -172,17 +174,22 @@ class DesiredMotion:
         # from the motion before: drives cool down while the robot rests
         interval = 0.0 if self._evaluated is None else time - self._evaluated
         joints, forces = feedforward.along(self._model, motion, self._motion, interval)
-        force = self._finite(forces[0])
         # Found once: the next cycle starts from them.
         motion.joint_positions, motion.joint_velocities, motion.joint_accelerations = joints
+        force = self._usable(forces[0], feedforward, motion)
         self._motion, self._evaluated = motion, time
         return joints.positions[0, self._actuated], joints.velocities[0, self._actuated], force
 
-    def _finite(self, force: Floats) -> Floats:
+    def _usable(self, force: Floats, feedforward: Feedforward, motion: PlatformMotion) -> Floats:
+        """Forces (n_a,) within the bound of the feedforward; PkmError where one is not finite."""
         finite = np.isfinite(force)
         if not finite.all():
             joint = self._model.actuated_joints[int(np.argmin(finite))]
             raise PkmError(f'{joint}: the force is not finite')
+        if feedforward.bound is not None:
+            force, self.bounded = feedforward.bound.apply(self._model, motion, force)
+        elif self.bounded.any():
+            self.bounded = np.zeros_like(self.bounded)
         return force
 
     def _follow_states(self, feedforward: Feedforward) -> None:

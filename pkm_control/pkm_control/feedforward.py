@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pkm_control.safeguards.feedforward_bound import FeedforwardBound
 from pkm_description.errors import ModelFileError
 from pkm_description.friction import joint_frictions
 from pkm_dynamics import ClosedChainModel, JointStates, PlatformMotion
@@ -52,6 +53,7 @@ class Feedforward:
     states: DriveStates | None = None  # drives whose friction has a past
     # with the parameters of the joints' loads, whose friction is beyond those parameters
     loaded: ClosedChainModel | None = None
+    bound: FeedforwardBound | None = None  # for who commands the forces; `forces` has none
 
     def forces(self, model: ClosedChainModel, motion: PlatformMotion) -> Floats:
         """Forces (N, n_a) [N, N m]; zeros without a model."""

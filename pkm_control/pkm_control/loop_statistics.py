@@ -15,6 +15,7 @@ class LoopSummary:
     cycles: int
     missed: int
     repeated: int
+    bounded: int
     success_rate: float  # share of the latest periods in which a new state got its command
     rate: float  # [Hz]
     compute_p50: float  # [s] of one feedforward and feedback step
@@ -31,16 +32,18 @@ class LoopStatistics:
     """Counts cycles and keeps the times of the latest `window` ones.
 
     Since the start: `cycles` that computed a command, deadlines `missed` by a period
-    or more, cycles that `repeated` the last command for want of a new state.
+    or more, cycles that `repeated` the last command for want of a new state, cycles in which the
+    feedforward was `bounded`.
     """
 
     def __init__(self, window: int = 5000) -> None:
-        self.cycles = self.missed = self.repeated = 0
+        self.cycles = self.missed = self.repeated = self.bounded = 0
         self._succeeded: deque[bool] = deque(maxlen=SUCCESS_PERIODS)
         self._latest: deque[tuple[float, float, float]] = deque(maxlen=window)
 
-    def add(self, start: float, compute: float, late: float) -> None:
+    def add(self, start: float, compute: float, late: float, bounded: bool = False) -> None:
         """Count a cycle that began at `start` [s] of a steady clock, `late` [s] after its time."""
+        self.bounded += bounded
         self._latest.append((start, compute, late))
         self._succeeded.append(True)
         self.cycles += 1
@@ -58,7 +61,7 @@ class LoopStatistics:
     def summary(self) -> LoopSummary:
         """Return figures over the latest cycles; nan before there are two."""
         success = float(np.mean(self._succeeded)) if self._succeeded else float('nan')
-        counts = (self.cycles, self.missed, self.repeated, success)
+        counts = (self.cycles, self.missed, self.repeated, self.bounded, success)
         if len(self._latest) < 2:
             return LoopSummary(*counts, *([float('nan')] * 6))
         start, compute, late = np.array(self._latest).T

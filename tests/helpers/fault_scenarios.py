@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from laboratory import CONTROLLER, HOME, MODEL, Laboratory
@@ -339,6 +339,25 @@ def model_taken_away(lab):
         steps.append(np.abs(lab.loop.last_result.command - before).max())
         before = lab.loop.last_result.command
     assert max(steps) < 30.0  # [N] a cycle, of 230: it fades
+    return undisturbed(lab, handle, since, NONE)
+
+
+@fault(
+    "an identified model's force leaves `max_model_difference` on the way",
+    None,
+    'what is beyond',
+    'look at the model',
+    NONE,
+)
+def model_leaves_its_bound(lab):
+    answer = lab.set_model(**model_request(1.5 * MODEL.nominal_parameters))
+    assert answer.success
+    free = lab.loop.controller.feedforward
+    narrow = replace(free.bound, width=0.05 * np.asarray(MODEL.force_limit))
+    lab.loop.controller.feedforward = replace(free, bound=narrow)
+    handle, since = lab.moving(), len(lab.rows)
+    lab.until(lambda: bool(lab.loop.last_result.bounded.any()), 60.0)
+    assert lab.loop.statistics.bounded > 0
     return undisturbed(lab, handle, since, NONE)
 
 

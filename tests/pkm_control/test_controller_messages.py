@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -43,10 +44,8 @@ class Node:
 
 def result() -> StepResult:
     vectors = [np.array([k + 0.25, -k - 0.5]) for k in range(6)]
-    saturated = np.array([False, True])
-    return StepResult(
-        7.0, Phase.RUN, 1.5, 3, 0.4, 2.5, *vectors[:3], *vectors[3:], saturated, 'wls', None
-    )
+    flags = np.array([[False, True], [False, False]])
+    return StepResult(7.0, Phase.RUN, 1.5, 3, 0.4, 2.5, *vectors, *flags, 'wls', None)
 
 
 def test_each_field_of_the_state_is_what_it_is_called() -> None:
@@ -141,6 +140,7 @@ def test_diagnostics_show_the_figures_of_the_loop() -> None:
         'rate [Hz]': '250.0',
         'missed deadlines': '7',
         'repeated commands': '9',
+        'bounded feedforward [cycles]': '0',
         'compute time p50 [s]': '0.000050',
         'compute time p99 [s]': '0.000099',
         'compute time max [s]': '0.000100',
@@ -183,6 +183,20 @@ def test_diagnostics_warn_of_states_that_come_too_late() -> None:
     assert last.message == (
         'active, but only 70% of the cycles have a new state in time; the servo keeps 62% of its '
         'bandwidth'
+    )
+
+
+def test_diagnostics_warn_of_a_feedforward_at_its_bound() -> None:
+    node, named = Node(), SimpleNamespace(name='wls')
+    model = SimpleNamespace(actuated_joints=['a', 'b'])
+    controller = SimpleNamespace(feedforward=named, bandwidth_share=1.0, model=model)
+    bounded = replace(result(), bounded=np.array([False, True]))
+    ControllerDiagnostics(node, 'palida').publish(loop(last_result=bounded, controller=controller))
+    status = node.messages[-1].status[0]
+    assert status.level == DiagnosticStatus.WARN
+    assert status.message == (
+        'active, but the feedforward of b is held at max_model_difference from that of the '
+        'description'
     )
 
 

@@ -23,6 +23,13 @@ def test_rate_and_percentiles_of_the_latest_cycles() -> None:
     assert summary.late_p99 == pytest.approx(-0.001)
 
 
+def test_cycles_with_a_bounded_feedforward_are_counted() -> None:
+    statistics = LoopStatistics()
+    for k in range(6):
+        statistics.add(start=k * 1e-3, compute=0.0, late=0.0, bounded=k % 3 == 0)
+    assert statistics.summary().bounded == 2
+
+
 def test_there_are_figures_from_the_second_cycle_on() -> None:
     statistics = LoopStatistics()
     for count in (0, 1):

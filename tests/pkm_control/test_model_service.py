@@ -151,3 +151,14 @@ def test_a_model_far_from_the_description_is_refused() -> None:
     np.testing.assert_array_equal(requested_feedforward(model, asked, 3.0).parameters, heavy)
     asked.parameters.standard_value = (1.2 * np.array(model.nominal_parameters)).tolist()
     requested_feedforward(model, asked, 0.5)
+
+
+def test_a_model_that_is_taken_is_bound_to_the_description() -> None:
+    without_friction = request()
+    without_friction.friction = False
+    bound = requested_feedforward(MODEL, without_friction, 0.5).bound
+    np.testing.assert_array_equal(bound.width, 0.5 * np.asarray(MODEL.force_limit))
+    kept = np.where(MODEL.parameter_mask('friction'), 0.0, MODEL.nominal_parameters)
+    np.testing.assert_array_equal(bound.parameters, kept)
+    assert requested_feedforward(MODEL, request(), 2.0).bound is None
+    assert requested_feedforward(MODEL, request('nominal'), 0.5).bound is None

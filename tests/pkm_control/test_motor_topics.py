@@ -79,7 +79,7 @@ def test_commands_are_torques_of_motors_and_states_stay_those_of_joints(side):
     topic = SimpleNamespace(publish=messages.append)
     node = SimpleNamespace(create_publisher=lambda kind, name, qos: topic)
     done = StepResult(
-        7.0, Phase.RUN, 1.5, 3, 0.4, 2.5, *vectors, np.zeros(3, dtype=bool), 'wls', None
+        7.0, Phase.RUN, 1.5, 3, 0.4, 2.5, *vectors, *np.zeros((2, 3), dtype=bool), 'wls', None
     )
     ControllerPublishers(node, side.joints, side).publish(done, Time(), 0.0)
     command, state = messages

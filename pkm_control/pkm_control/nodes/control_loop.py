@@ -289,7 +289,7 @@ class ControlLoop:
             self._output.publish(result, latest.stamp, compute_time)
             self._answered = latest.nanoseconds
             self.last_result = result
-            self.statistics.add(start, compute_time, late)
+            self.statistics.add(start, compute_time, late, bool(result.bounded.any()))
             if result.fault is not None and self._shutdown is None:
                 self._shutdown = Shutdown(self._times, result.fault)
             self._advance(now)

@@ -58,6 +58,9 @@ class ControllerDiagnostics:
                     f', but only {summary.success_rate:.0%} of the cycles have a new state in '
                     f'time; the servo keeps {share:.0%} of its bandwidth'
                 )
+            elif loop.commanding and (bounded := _bounded(loop)):
+                level = DiagnosticStatus.WARN
+                message += f', but the feedforward {bounded}'
             if not loop.running:
                 level, message = DiagnosticStatus.ERROR, 'the control thread has ended'
         if self._fault:
@@ -67,6 +70,15 @@ class ControllerDiagnostics:
 
 def _said(code: ErrorCode, message: str) -> str:
     return f'{code.name} ({int(code)}): {message}'
+
+
+def _bounded(loop: ControlLoop) -> str:
+    """Whose feedforward is kept near the description's now; empty where none is."""
+    result = loop.last_result
+    if result is None or not result.bounded.any():
+        return ''
+    joint = loop.controller.model.actuated_joints[int(np.argmax(result.bounded))]
+    return f'of {joint} is held at max_model_difference from that of the description'
 
 
 def _figures(loop: ControlLoop, summary: LoopSummary) -> dict[str, str]:
@@ -83,6 +95,7 @@ def _figures(loop: ControlLoop, summary: LoopSummary) -> dict[str, str]:
         'rate [Hz]': f'{summary.rate:.1f}',
         'missed deadlines': str(summary.missed),
         'repeated commands': str(summary.repeated),
+        'bounded feedforward [cycles]': str(summary.bounded),
         'compute time p50 [s]': f'{summary.compute_p50:.6f}',
         'compute time p99 [s]': f'{summary.compute_p99:.6f}',
         'compute time max [s]': f'{summary.compute_max:.6f}',

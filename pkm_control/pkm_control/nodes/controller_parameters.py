@@ -73,7 +73,7 @@ PARAMETERS = (
     NodeParameter(
         'max_model_difference',
         0.5,
-        'of an identified model from the description, in force limits of a drive',
+        'of an identified model from the description, in force limits of a drive; also on the way',
         '1',
         0.0,
         1e6,

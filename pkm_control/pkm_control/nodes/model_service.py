@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+
+import numpy as np
 
 from pkm_control.feedforward import (
     Feedforward,
@@ -12,9 +15,13 @@ from pkm_control.feedforward import (
     nominal_feedforward,
 )
 from pkm_control.model_difference import model_difference
+from pkm_control.safeguards.feedforward_bound import FeedforwardBound
 from pkm_description.errors import DescriptionError, ModelFileError
 from pkm_dynamics import ClosedChainModel
 from pkm_msgs.srv import SetModel
+
+# Of `max_model_difference`: two forces that the drives can do are never farther apart.
+NEVER = 2.0
 
 
 class ModelRefused(ModelFileError):
@@ -33,7 +40,7 @@ def requested_feedforward(
     Raises ModelRefused when the source is unknown, the model is another robot's, a parameter is
     missing, unknown, not finite or of friction that the robot cannot have, the parameters
     are not physical, or the forces differ from those of the description by more than `most`
-    times the force limit of a drive.
+    times the force limit of a drive. In the motions to come they are kept within that.
     """
     feedforward = _asked_for(model, request)
     if request.source == SetModel.Request.IDENTIFIED and feedforward.parameters is not None:
@@ -46,6 +53,11 @@ def requested_feedforward(
                 f'{worst.expected:.4g}: {worst.share:.2g} of the force limit apart, '
                 f'max_model_difference is {most:g}',
             )
+        if most < NEVER:
+            width = most * np.asarray(model.force_limit, dtype=float)
+            nominal = nominal_feedforward(model, *parts).parameters
+            assert nominal is not None  # the same parts as those of the feedforward
+            feedforward = replace(feedforward, bound=FeedforwardBound(nominal, width))
     return feedforward
 
 
