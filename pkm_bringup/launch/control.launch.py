@@ -50,7 +50,16 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'motor_currents',
         default_value='motor_currents',
-        description='Topic of the measured currents (pkm_msgs/MotorCurrents).',
+        description='Topic of the measured currents or forces (pkm_msgs/MotorCurrents, '
+        'sensor_msgs/JointState or std_msgs/Float64MultiArray); without one, efforts of the joint '
+        'states.',
+    ),
+    DeclareLaunchArgument(
+        'force_unit',
+        default_value='auto',
+        choices=['auto', 'ampere', 'newton'],
+        description='Unit of the measured currents or forces (newton: also N m), where their '
+        'messages do not say it.',
     ),
     DeclareLaunchArgument(
         'effort_commands',
@@ -150,6 +159,7 @@ def generate_launch_description() -> LaunchDescription:
     """Return the nodes that move a robot and learn its model."""
     update_mode = IfElseSubstitution(LaunchConfiguration('lockstep'), 'state', 'timer')
     servers = LaunchConfiguration('servers')
+    force_unit = ParameterValue(LaunchConfiguration('force_unit'), value_type=str)
     return LaunchDescription(
         [
             *ARGUMENTS,
@@ -160,13 +170,19 @@ def generate_launch_description() -> LaunchDescription:
                 autostart=ParameterValue(LaunchConfiguration('autostart'), value_type=bool),
                 feedforward=ParameterValue(LaunchConfiguration('feedforward'), value_type=str),
             ),
-            node('pkm_identification', 'excitation_server', servers),
+            node('pkm_identification', 'excitation_server', servers, force_unit=force_unit),
             node('pkm_identification', 'estimation_server', servers),
-            node('pkm_identification', 'online_estimator', LaunchConfiguration('online')),
+            node(
+                'pkm_identification',
+                'online_estimator',
+                LaunchConfiguration('online'),
+                force_unit=force_unit,
+            ),
             node(
                 'pkm_identification',
                 'force_monitor',
                 NotEqualsSubstitution(LaunchConfiguration('monitor_model'), ''),
+                force_unit=force_unit,
                 model=ParameterValue(LaunchConfiguration('monitor_model'), value_type=str),
                 references=ParameterValue(
                     LaunchConfiguration('monitor_references'), value_type=str

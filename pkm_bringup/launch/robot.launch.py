@@ -1,7 +1,7 @@
 """Controller, servers and viewer for a real robot.
 
 Usage: ros2 launch pkm_bringup robot.launch.py robot:=my_robot.urdf joint_states:=/arm/joint_states
-The robot publishes joint states and motor currents and takes effort commands, as
+The robot publishes joint states with or beside currents or forces and takes effort commands, as
 forward_command_controller of ros2_control does. The arguments of view.launch.py and
 control.launch.py are arguments of this file, too.
 """

@@ -12,7 +12,9 @@ pytest.importorskip('rclpy')
 
 CONFIG = ROOT / 'pkm_bringup' / 'config'
 BY_LAUNCH = {
-    'force_monitor': {'robot', 'model', 'references'},
+    'excitation_server': {'robot', 'force_unit'},
+    'force_monitor': {'robot', 'force_unit', 'model', 'references'},
+    'online_estimator': {'robot', 'force_unit'},
     'simulated_robot': {'robot', 'seed', 'lockstep'},
     'trajectory_controller': {'robot', 'update_mode', 'feedforward', 'autostart'},
 }

@@ -28,6 +28,7 @@ from pkm_dynamics import ClosedChainModel  # noqa: E402
 from pkm_dynamics.nodes.simulated_robot import SimulatedRobot  # noqa: E402
 from pkm_dynamics.simulation import SimulatedPlant  # noqa: E402
 from pkm_dynamics.trajectories import CircleTrajectory, Phase  # noqa: E402
+from pkm_identification.datasets.force_messages import ARRAY, MOTOR_CURRENTS, ForceMessages  # noqa: E402
 from pkm_identification.nodes.online_estimator import OnlineEstimator  # noqa: E402
 from pkm_identification.recording.metadata import dump_metadata, recording_metadata  # noqa: E402
 from pkm_msgs.msg import MotorCurrents  # noqa: E402
@@ -179,13 +180,17 @@ def test_listeners_turn_motors_to_joints(path, side):
         completer = graph.add(StateCompleter)
         completer._publish = lambda message, configuration: taken.append(configuration.joints)
         completer._on_state(JointState(name=list(side.motors), position=motors.tolist()))
-        samples = graph.add(OnlineEstimator)._samples
+        samples, names = graph.add(OnlineEstimator)._samples, tuple(side.motors)
         samples._on_positions = samples._on_forces = lambda stamp, values: taken.append(values)
         samples.take_state(JointState(name=list(side.motors), position=motors.tolist()))
-        samples.take_currents(MotorCurrents(name=list(side.motors), current=currents.tolist()))
+        samples._follow(ForceMessages('motor_currents', MOTOR_CURRENTS, 'A', names))
+        samples.take_forces(MotorCurrents(name=list(side.motors), current=currents.tolist()))
+        samples._follow(ForceMessages('motor_currents', ARRAY, 'N', names))
+        samples.take_forces(Float64MultiArray(data=currents.tolist()))
     joints = side.joint_positions(motors)
     np.testing.assert_allclose(taken[0], joints, atol=1e-9)
     np.testing.assert_allclose(taken[1], joints)
     torques = currents * side.force_constants
     assert np.isfinite(torques).all()
     np.testing.assert_allclose(taken[2], side.joint_efforts(torques))
+    np.testing.assert_allclose(taken[3], side.joint_efforts(currents))  # torques already

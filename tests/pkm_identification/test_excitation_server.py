@@ -1,6 +1,7 @@
 """The excitation server on real rclpy, with a robot and a controller that only pretend."""
 
 import time
+from math import nan
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
 from unique_identifier_msgs.msg import UUID
 
 import pkm_description
@@ -42,8 +43,9 @@ BEST_EFFORT = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
 class Pretender(Node):
     """Robot and controller: follows any goal perfectly, at 100 Hz, or does not."""
 
-    def __init__(self, model, measured=1000):
+    def __init__(self, model, measured=1000, currents='motor_currents'):
         super().__init__('trajectory_controller')
+        self.currents = currents  # the messages that hold them
         self.model = model
         self.lifecycle, self.talking = 'active', True
         self.refusal = None  # code and reason for which no goal is followed
@@ -53,7 +55,9 @@ class Pretender(Node):
         self._step = 0
         self._waiting = Background(self, 'stand-in')
         self._states = self.create_publisher(JointState, 'joint_states', measured)
-        self._currents = self.create_publisher(MotorCurrents, 'motor_currents', measured)
+        self._currents = None
+        if kind := {'motor_currents': MotorCurrents, 'array': Float64MultiArray}.get(currents):
+            self._currents = self.create_publisher(kind, 'motor_currents', measured)
         self._own = self.create_publisher(ControllerState, '~/state', 1000)
         self.create_service(GetState, '~/get_state', self._on_state)
         self.beats = []
@@ -102,9 +106,16 @@ class Pretender(Node):
         nanoseconds = self._step * round(1e9 / RATE)
         stamp = state.header.stamp
         stamp.sec, stamp.nanosec = divmod(nanoseconds, 10**9)
+        numbers = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+        if self.currents == 'joint_states':
+            state.effort = numbers
+            foreign = JointState(name=['gripper'], position=[0.1], effort=[nan])
+            self._states.publish(foreign)
         self._states.publish(state)
-        current = MotorCurrents(header=state.header, name=names, current=[1.0] * 6)
-        self._currents.publish(current)
+        if self.currents == 'motor_currents':
+            self._currents.publish(MotorCurrents(header=state.header, name=names, current=numbers))
+        elif self.currents == 'array':
+            self._currents.publish(Float64MultiArray(data=numbers))
         own = ControllerState(header=state.header, name=names, phase=ControllerState.HOLD)
         own.desired_position = own.position = q
         own.saturated = [False] * 6
@@ -117,9 +128,9 @@ class Pretender(Node):
 class Session:
     """A graph with both nodes and a client."""
 
-    def __init__(self, graph, model, measured=1000):
+    def __init__(self, graph, model, measured=1000, currents='motor_currents'):
         self.graph = graph
-        self.robot = graph.add(lambda: Pretender(model, measured))
+        self.robot = graph.add(lambda: Pretender(model, measured, currents))
         self.server = graph.add(ExcitationServer)
         self.client = ActionClient(graph.tester, Excite, 'excitation_server/excite')
         self.phases = []
@@ -172,7 +183,7 @@ def test_a_run_ends_with_a_verified_bag(session, model, tmp_path):
     dataset = load(tmp_path / 'bag').for_model(model)
     assert dataset.urdf == model.description.urdf
     assert dataset.sidecar == model.description.yaml_text
-    assert dataset.efforts == pytest.approx(np.full((150, 6), 23.0))
+    assert dataset.efforts == pytest.approx(np.tile(23.0 * np.arange(1, 7), (150, 1)))
     assert 'outcome: complete' in outcome_of(tmp_path / 'bag')
     assert not (tmp_path / 'bag.partial').exists()
 
@@ -190,6 +201,30 @@ def test_drivers_with_names_of_their_own_that_promise_no_delivery(model, tmp_pat
     assert load(tmp_path / 'bag').for_model(model).efforts.shape == (150, 6)
     text = outcome_of(tmp_path / 'bag')
     assert '/motor_currents: /drv/currents' in text and '/joint_states: /drv/states' in text
+
+
+@pytest.mark.parametrize(
+    ('currents', 'unit', 'constant'),
+    [('joint_states', 'auto', 1.0), ('joint_states', 'ampere', 23.0), ('array', 'newton', 1.0)],
+)
+def test_currents_as_drives_publish_them(model, tmp_path, currents, unit, constant):
+    """The bag loads without options, whatever held the currents or forces; a gripper is there."""
+    with Graph(*PARAMETERS, f'force_unit:={unit}') as graph:
+        session = Session(graph, model, currents=currents)
+        answer = session.result(session.send(tmp_path / 'bag'))
+        assert answer.result.error_code == CODE.NONE, answer.result.error_msg
+        assert answer.result.quality.usable
+    data = load(tmp_path / 'bag').for_model(model)
+    assert data.efforts == pytest.approx(np.tile(constant * np.arange(1, 7), (150, 1)))
+
+
+def test_arrays_without_a_unit_are_refused(model, tmp_path):
+    with Graph(*PARAMETERS) as graph:
+        session = Session(graph, model, currents='array')
+        answer = session.result(session.send(tmp_path / 'bag'))
+    assert answer.result.error_code == CODE.TOPIC_SILENT
+    assert "say force_unit 'ampere', or 'newton'" in answer.result.error_msg
+    assert not (tmp_path / 'bag').exists()
 
 
 def test_the_client_of_the_controller_shows_that_it_lives(session, tmp_path):

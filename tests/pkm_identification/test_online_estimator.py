@@ -17,6 +17,7 @@ import pkm_description
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
 from pkm_identification.datasets import Recording
+from pkm_identification.datasets.force_messages import MOTOR_CURRENTS, ForceMessages
 from pkm_identification.force_constants.force_constants import ForceConstants
 from pkm_identification.nodes.measured_samples import MEASURED
 from pkm_identification.nodes.online_estimator import OnlineEstimator
@@ -50,7 +51,8 @@ def test_currents_become_forces_with_the_constants_of_the_prior(tmp_path):
     with Graph('robot:=five_bar', f'prior:={path}') as graph:
         node = graph.add(OnlineEstimator)
         node._samples._on_forces = lambda stamp, values: taken.append(values)
-        node._samples.take_currents(MotorCurrents(name=list(names), current=[2.0, -1.0]))
+        node._samples._follow(ForceMessages('motor_currents', MOTOR_CURRENTS, 'A', names))
+        node._samples.take_forces(MotorCurrents(name=list(names), current=[2.0, -1.0]))
     np.testing.assert_allclose(taken[0], 1.3 * model.force_constants * [2.0, -1.0])
 
 

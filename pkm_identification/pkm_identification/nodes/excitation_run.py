@@ -22,6 +22,7 @@ from pkm_description.untrusted.named_files import allowed, only_below
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.nodes.trajectory_messages import from_message
 from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.datasets.force_messages import ForceMessages
 from pkm_identification.nodes.recorder import Recorder
 from pkm_identification.nodes.running_system import RunningSystem
 from pkm_identification.recording import (
@@ -76,6 +77,7 @@ class ExcitationRun:
 
     model: ClosedChainModel
     settings: RunSettings
+    forces: ForceMessages
     system: RunningSystem
     background: Background
     handle: ServerGoalHandle
@@ -157,8 +159,9 @@ class ExcitationRun:
 
         def begin() -> None:
             given = (self._request.periods, self._request.ramp_time)
-            payload = self.settings.payload
-            self._metadata = recording_metadata(self.model, trajectory, *given, payload=payload)
+            self._metadata = recording_metadata(
+                *(self.model, trajectory, *given), payload=self.settings.payload, forces=self.forces
+            )
             if self.recorder.remapped:
                 self._metadata['remapped_topics'] = self.recorder.remapped
             texts = {METADATA: dump_metadata(self._metadata)}
@@ -262,7 +265,7 @@ class ExcitationRun:
 
     def _positions(self) -> Any:
         found: dict[str, float] = {}
-        if data := self.recorder.latest('joint_states'):
+        if data := self.recorder.latest_own:
             message = deserialize_message(data, JointState)
             found = dict(zip(message.name, message.position, strict=False))
             if (motors := spoken_by(self.model.description)) is not None:

@@ -21,6 +21,7 @@ from pkm_description.untrusted.named_files import resolved_folder
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.model import require_drives
 from pkm_identification.nodes.excitation_run import ExcitationRun, RunSettings, quality_message
+from pkm_identification.nodes.force_topic import FORCE_UNIT, ForceTopic
 from pkm_identification.nodes.recorder import Recorder
 from pkm_identification.nodes.running_system import RunningSystem
 from pkm_identification.recording import RecordingQuality
@@ -31,6 +32,7 @@ _wait = partial(NodeParameter, unit='s', lower=0.1, upper=600.0)
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
     NodeParameter('controller', 'trajectory_controller', 'node that moves the robot'),
+    FORCE_UNIT,
     NodeParameter('data_folder', '.', 'bags are written below it alone; ~ is the home folder'),
     NodeParameter('rate', 1000.0, 'expected rate of the measurements', 'Hz', 1.0, 1e5),
     NodeParameter(
@@ -64,7 +66,8 @@ class ExcitationServer(Node):
         given['payload'] = pkm_description.payload_of(values['payload'])
         self._settings = RunSettings(**given)
         self._background = Background(self, 'excitation')
-        self._system = RunningSystem(self, self._background, values['controller'])
+        self._forces = ForceTopic(self, self._model, values['force_unit'])
+        self._system = RunningSystem(self, self._background, values['controller'], self._forces)
         self._run: ExcitationRun | None = None
         self._recorder: Recorder | None = None
         self._busy = False
@@ -101,9 +104,10 @@ class ExcitationServer(Node):
         self._busy = True
         quality: RecordingQuality | None = None
         try:
-            self._recorder = Recorder(self, self._system.topics)
+            forces = await self._system.forces(self._settings.topic_timeout)
+            self._recorder = Recorder(self, self._system.topics(forces), self._forces.names[0])
             graph = (self._system, self._background, handle, self._recorder, self.get_logger())
-            self._run = ExcitationRun(self._model, self._settings, *graph)
+            self._run = ExcitationRun(self._model, self._settings, forces, *graph)
             quality = await self._run.run()
             result.bag, result.quality = str(self._run.bag), quality_message(quality)
             if not quality.usable:

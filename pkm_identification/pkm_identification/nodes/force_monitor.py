@@ -20,6 +20,7 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import load
 from pkm_identification.estimators.filters.online import StampedPairs
 from pkm_identification.monitoring.monitor import FALSE_ALARMS, WINDOW, ForceMonitor, Verdict
+from pkm_identification.nodes.force_topic import FORCE_UNIT
 from pkm_identification.nodes.measured_samples import MeasuredSamples
 from pkm_identification.result.reading import load_result
 from pkm_msgs.msg import ForceResiduals
@@ -27,6 +28,7 @@ from pkm_msgs.msg import ForceResiduals
 OFTEN = 'false alarms to expect; fewer make the smallest force that is seen larger'
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
+    FORCE_UNIT,
     NodeParameter('model', '', 'model file of an identification, with its covariance'),
     NodeParameter(
         'references',
@@ -43,7 +45,7 @@ CALM, CALM_TIME = 0.7, 0.5
 
 
 class ForceMonitorNode(Node):
-    """Follows `joint_states` and `motor_currents`; publishes `~/residuals` and `~/alarm`.
+    """Follows `joint_states` and the currents or forces; publishes `~/residuals` and `~/alarm`.
 
     With `stops` an alarm asks for a protective stop on `trajectory_controller/protective_stop`,
     True as long as it lasts. Nothing is watched while `brakes/closed` says that brakes bear the
@@ -81,7 +83,8 @@ class ForceMonitorNode(Node):
         self._stop = self.create_publisher(Bool, stop, 10) if values['stops'] else None
         self._told.publish(Bool(data=False))
         self.create_subscription(Bool, 'brakes/closed', self._on_brakes, LATCHED)
-        self._samples = MeasuredSamples(self, model, result, self._on_positions, self._on_forces)
+        takers = self._on_positions, self._on_forces
+        self._samples = MeasuredSamples(self, model, result, *takers, values['force_unit'])
         publish_diagnostics(self, model.description.name, self._report)
         levels = self._monitor.levels
         self.get_logger().info(
@@ -173,6 +176,8 @@ class ForceMonitorNode(Node):
             level, message = DiagnosticStatus.ERROR, 'alarm: forces that the model does not explain'
         elif self._braked:
             message = 'brakes closed, nothing to watch'
+        elif self._samples.problem:
+            level, message = DiagnosticStatus.ERROR, self._samples.problem
         elif not self._heard:
             level, message = DiagnosticStatus.WARN, 'waits for states and currents'
         elif not self._judged:

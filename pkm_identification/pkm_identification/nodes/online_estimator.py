@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
@@ -16,6 +17,7 @@ from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.estimators.filters.online import OnlineIdentification
 from pkm_identification.estimators.filters.recursive_estimator import RecursiveEstimator
+from pkm_identification.nodes.force_topic import FORCE_UNIT
 from pkm_identification.nodes.measured_samples import MeasuredSamples, Taker
 from pkm_identification.result.reading import load_result
 from pkm_msgs.msg import DynamicParameters
@@ -23,6 +25,7 @@ from pkm_msgs.msg import DynamicParameters
 INITIAL = 'standard deviation of the start over the nominal values, without a prior'
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
+    FORCE_UNIT,
     NodeParameter('prior', '', 'model file to start from; empty: the nominal values'),
     NodeParameter('initial_deviation', 1.0, INITIAL, '1', 1e-6, 1e6),
     NodeParameter('rate', 1000.0, 'of the joint states', 'Hz', 1.0, 1e5),
@@ -40,7 +43,7 @@ PARAMETERS = (
 
 
 class OnlineEstimator(Node):
-    """Follows `joint_states` and `motor_currents`; publishes `~/parameters`.
+    """Follows `joint_states` and the currents or forces; publishes `~/parameters`.
 
     Currents become forces with the force constants of the prior, where it has some of its own,
     else of the description. The message holds the estimates of the base parameters and their
@@ -66,8 +69,9 @@ class OnlineEstimator(Node):
         self._online = OnlineIdentification(self._estimator, *rates)
         self._changed = False
         online = self._online
-        adders = (self._taking(add) for add in (online.add_positions, online.add_forces))
-        self._samples = MeasuredSamples(self, self._model, prior, *adders)
+        adders = self._taking(online.add_positions), self._taking(online.add_forces)
+        unit = values['force_unit']
+        self._samples = MeasuredSamples(self, self._model, prior, *adders, unit)
         self._publisher = self.create_publisher(DynamicParameters, '~/parameters', 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0 / values['publish_rate'], self._publish, clock=steady)
@@ -99,7 +103,7 @@ class OnlineEstimator(Node):
         message.header.stamp = self._samples.stamp
         self._publisher.publish(message)
 
-    def _report(self) -> tuple[str, dict[str, str]]:
+    def _report(self) -> tuple[str, dict[str, str], bytes]:
         estimator = self._estimator
         deviation = np.sqrt(np.diag(estimator.covariance))
         noise = np.sqrt(np.diag(estimator.noise))
@@ -111,7 +115,10 @@ class OnlineEstimator(Node):
         }
         rows = zip(estimator.names, estimator.values, deviation, estimator.units, strict=True)
         entries |= {name: f'{value:.5g} +- {sd:.2g} {unit}' for name, value, sd, unit in rows}
-        return 'estimating' if estimator.updates else 'waits for motion', entries
+        if self._samples.problem:
+            return self._samples.problem, entries, DiagnosticStatus.ERROR
+        message = 'estimating' if estimator.updates else 'waits for motion'
+        return message, entries, DiagnosticStatus.OK
 
 
 def main(args: Sequence[str] | None = None) -> None:

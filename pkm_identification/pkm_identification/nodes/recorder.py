@@ -30,7 +30,7 @@ HEADER_STAMP = struct.Struct('<iI')
 
 @dataclass(frozen=True)
 class RecordedTopic:
-    """A topic to record; `name` is relative, its messages begin with a header."""
+    """A topic to record; `name` is relative."""
 
     name: str
     message: type
@@ -42,16 +42,25 @@ class RecordedTopic:
         package = self.message.__module__.partition('.')[0]
         return f'{package}/msg/{self.message.__name__}'
 
+    @property
+    def has_stamps(self) -> bool:
+        """Whether its messages begin with a header."""
+        return hasattr(self.message, 'header')
+
 
 class Recorder:
     """Listens with a node, executor and thread of its own; writes from another thread.
 
-    Nothing is deserialised. Log stamps are the header stamps of the messages. The node has
-    namespace and context of its owner. A bag has the topics' own names in that namespace, which
-    its readers know, whatever they are remapped to; what is remapped is written into it.
+    Nothing is deserialised. Log stamps are the header stamps of the messages. Those without a
+    header get that of the message of the first topic, with `joint` in it, that was heard last:
+    others may share that topic. The node has namespace and context of its owner. A bag has the
+    topics' own names in that namespace, which its readers know, whatever they are remapped to; what
+    is remapped is written into it.
     """
 
-    def __init__(self, owner: Node, topics: Sequence[RecordedTopic]) -> None:
+    def __init__(self, owner: Node, topics: Sequence[RecordedTopic], joint: str) -> None:
+        self._joint = joint.encode() + b'\0'  # as a serialised text ends
+        self._told = b''
         self.topics = list(topics)
         self.error = ''
         self._names = [owner.resolve_topic_name(topic.name) for topic in self.topics]
@@ -59,7 +68,7 @@ class Recorder:
         self._index = {topic.name: index for index, topic in enumerate(self.topics)}
         self._arrivals: list[float | None] = [None] * len(self.topics)
         self._latest: list[bytes] = [b''] * len(self.topics)
-        self._queue: deque[tuple[int, bytes]] = deque()
+        self._queue: deque[tuple[int, int, bytes]] = deque()
         self._writer: BagWriter | None = None
         self._writing = threading.Event()
         self._stop = threading.Event()
@@ -101,8 +110,12 @@ class Recorder:
     def _take(self, index: int, data: bytes) -> None:
         self._arrivals[index] = time.monotonic()
         self._latest[index] = data
-        if self._writing.is_set():
-            self._queue.append((index, data))
+        if index == 0 and self._joint in data:
+            self._told = data
+        if not self._writing.is_set():
+            return
+        if told := data if self.topics[index].has_stamps else self._told:
+            self._queue.append((index, header_stamp(told), data))
 
     def _listen(self, context: Context) -> None:
         executor = quick_executor()
@@ -130,9 +143,10 @@ class Recorder:
         arrival = self._arrivals[self._index[topic]]
         return None if arrival is None else time.monotonic() - arrival
 
-    def latest(self, topic: str) -> bytes:
-        """Return the last serialised message of a topic, empty before the first."""
-        return self._latest[self._index[topic]]
+    @property
+    def latest_own(self) -> bytes:
+        """The last serialised message of the first topic with the joint, empty before it."""
+        return self._told
 
     # -- recording ----------------------------------------------------------------
 
@@ -205,11 +219,12 @@ class Recorder:
     def _drain(self, writer: BagWriter) -> None:
         types = [topic.type_name for topic in self.topics]
         while self._queue:
-            index, data = self._queue.popleft()
-            writer.write(self._written[index], types[index], data, header_stamp(data))
+            index, stamp, data = self._queue.popleft()
+            writer.write(self._written[index], types[index], data, stamp)
 
     def _now(self) -> int:
-        stamps = [header_stamp(data) for data in self._latest if data]
+        heard = zip(self.topics, self._latest, strict=True)
+        stamps = [header_stamp(data) for topic, data in heard if data and topic.has_stamps]
         return max(stamps, default=0)
 
 

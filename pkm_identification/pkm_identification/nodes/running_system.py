@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from lifecycle_msgs.srv import GetState
 from rclpy.action import ActionClient
 from rclpy.action.client import ClientGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from unique_identifier_msgs.msg import UUID
@@ -16,17 +18,34 @@ from unique_identifier_msgs.msg import UUID
 from pkm_description import Description
 from pkm_description.nodes.background import Background
 from pkm_description.nodes.qos import LATCHED
+from pkm_identification.datasets.force_messages import (
+    CURRENT,
+    CURRENTS,
+    MOTOR_CURRENTS,
+    ForceMessages,
+)
+from pkm_identification.nodes.force_topic import MESSAGES, ForceTopic
 from pkm_identification.nodes.recorder import RecordedTopic
+from pkm_identification.requests.refusal import Code, refusing
 from pkm_msgs.action import FollowPlatformTrajectory
-from pkm_msgs.msg import ControllerState, MotorCurrents
+from pkm_msgs.msg import ControllerState
 
+POLL = 0.05  # [s] between looks at the graph
+# [s] in which joint states have efforts and nobody publishes currents, until the efforts are taken:
+# a publisher that has just come may not be known yet
+NOBODY_ELSE = 0.5
+HEARD = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 STATE_CALLS = 5  # an answer is lost where its way back is not yet known
 
 
 class RunningSystem:
     """The controller, by the name of its node, and what the graph publishes about the robot."""
 
-    def __init__(self, node: Node, background: Background, controller: str) -> None:
+    def __init__(
+        self, node: Node, background: Background, controller: str, forces: ForceTopic
+    ) -> None:
+        self._node = node
+        self._forces = forces
         self._background = background
         self._texts: dict[str, str] = {}
         group = ReentrantCallbackGroup()
@@ -38,15 +57,44 @@ class RunningSystem:
         for topic in ('robot_description', 'robot_description_yaml'):
             node.create_subscription(String, topic, partial(self._take, topic), LATCHED)
 
-    @property
-    def topics(self) -> list[RecordedTopic]:
-        """The topics that a recording holds."""
+    def topics(self, forces: ForceMessages) -> list[RecordedTopic]:
+        """Return the topics of a recording whose currents or forces are in such messages."""
+        topics = [RecordedTopic('joint_states', JointState)]
+        if forces.topic == CURRENTS:
+            topics.append(RecordedTopic(CURRENTS, MESSAGES[forces.message_type]))
         return [
-            RecordedTopic('joint_states', JointState),
-            RecordedTopic('motor_currents', MotorCurrents),
+            *topics,
             RecordedTopic(self.state_topic, ControllerState),
             RecordedTopic('ground_truth', JointState, required=False),
         ]
+
+    async def forces(self, timeout: float) -> ForceMessages:
+        """Return which messages hold the currents or forces; at most after `timeout` [s].
+
+        Refused where that cannot be told. Where there is nothing, `MotorCurrents` are what is
+        missed.
+        """
+        states: Any = None
+        waited = efforts_for = 0.0
+        try:
+            while waited < timeout:
+                with refusing(Code.TOPIC_SILENT):
+                    found = self._forces.chosen()
+                if found is not None and found.topic == CURRENTS:
+                    return found
+                efforts_for += POLL if found is not None else 0.0
+                if found is not None and efforts_for >= NOBODY_ELSE:
+                    return found
+                if states is None:
+                    states = self._node.create_subscription(
+                        JointState, 'joint_states', self._forces.hear_state, HEARD
+                    )
+                await self._background.sleep(POLL)
+                waited += POLL
+        finally:
+            if states is not None:
+                self._node.destroy_subscription(states)
+        return ForceMessages(CURRENTS, MOTOR_CURRENTS, CURRENT, tuple(self._forces.names))
 
     def beat(self, goal: ClientGoalHandle) -> None:
         """Tell the controller that the client of this goal lives."""

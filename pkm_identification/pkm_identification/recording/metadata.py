@@ -16,6 +16,7 @@ import yaml
 from pkm_description import Payload
 from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.datasets.force_messages import ForceMessages
 
 PREFIX = 'pkm'  # of the names of the project's packages
 FORMAT, VERSION = 'pkm_recording', 1
@@ -29,11 +30,13 @@ def recording_metadata(
     ramp_time: float,
     sensors: Mapping[str, Any] | None = None,
     payload: Payload | None = None,
+    forces: ForceMessages | None = None,
 ) -> dict[str, Any]:
     """Return the metadata of a recording that is about to start.
 
     The trajectory is run `periods` times, with ramps of `ramp_time` [s]; `sensors` are facts about
-    the measurement that messages do not carry, `payload` is a body that is fixed to the platform.
+    the measurement that messages do not carry, `payload` is a body that is fixed to the platform,
+    `forces` says which messages hold the measured currents or forces.
     """
     description = model.description
     motors = spoken_by(description)
@@ -54,6 +57,7 @@ def recording_metadata(
         'periods': int(periods),
         'ramp_time': float(ramp_time),
         'sensors': dict(sensors or {}),
+        'forces': None if forces is None else forces.to_mapping(),
         'payload': None if payload is None else payload.to_mapping(),
         'created': datetime.now(timezone.utc).isoformat(timespec='seconds'),
         'versions': package_versions(),

@@ -18,9 +18,11 @@ from pkm_description.untrusted.named_files import foreign_errors
 from pkm_identification.datasets.bags.message_columns import CHUNK, TopicColumns
 from pkm_identification.datasets.bags.message_types import jazzy_typestore
 from pkm_identification.datasets.bags.pairing import NANOSECONDS
+from pkm_identification.datasets.force_messages import ARRAY
 
 MAGIC = b'\x89MCAP0\r\n'
 RECORD_HEADER = 9
+Fields = tuple[str, ...] | Callable[[str], tuple[str, ...]]
 
 
 @dataclass
@@ -88,13 +90,14 @@ def read_bag(
     wanted: Sequence[str],
     *,
     allow_incomplete: bool = False,
-    numbers: Mapping[str, tuple[str, ...]] | None = None,
+    numbers: Mapping[str, Fields] | None = None,
 ) -> RawBag:
     """Read the topics whose names, without namespace, end in one of `wanted`.
 
     With `allow_incomplete` a cut-off MCAP file is read up to its last whole chunk instead of
-    refused. `numbers` are fields by name in `wanted`, for `RawBag.table`: of these topics nothing
-    else is kept in memory. Sequences beside a field `name` are by joint.
+    refused. `numbers` are fields by name in `wanted`, or functions that tell them of a type, for
+    `RawBag.table`: of these topics nothing else is kept in memory. Sequences beside a field `name`
+    are by joint.
     """
     storage, cut = _storage(path), _cut_file(path)
     with foreign_errors(DatasetError, f"'{path}' is not a readable bag"):
@@ -132,7 +135,7 @@ def _collect(
     connections: Sequence[Connection],
     messages: Callable[..., Iterable[tuple[Connection, int, bytes]]],
     wanted: Sequence[str],
-    numbers: Mapping[str, tuple[str, ...]] | None,
+    numbers: Mapping[str, Fields] | None,
     *,
     complete: bool,
 ) -> RawBag:
@@ -146,7 +149,8 @@ def _collect(
         topics.setdefault(connection.topic, RawTopic(connection.topic, connection.msgtype))
     for name, fields in (numbers or {}).items():
         for raw in (topics[topic] for topic in matching(list(topics), name)):
-            raw.fields, raw.columns = fields, _columns(raw, fields, store)
+            raw.fields = fields if isinstance(fields, tuple) else fields(raw.message_type)
+            raw.columns = _columns(raw, raw.fields, store)
     if found:
         for connection, stamp, data in messages(connections=found):
             topics[connection.topic].add(stamp, data)
@@ -158,9 +162,13 @@ def _collect(
 
 
 def _columns(raw: RawTopic, fields: tuple[str, ...], store: Typestore) -> TopicColumns | None:
-    """Columns of a topic whose messages have a stamp and these fields; else None."""
+    """Columns of a topic whose messages have a stamp and these fields; else None.
+
+    Arrays of numbers need no stamp: they have the times of writing.
+    """
     known = dict(store.fielddefs.get(raw.message_type, ((), ()))[1])
-    if not {'header', *fields} <= set(known):
+    stamp = set() if raw.message_type == ARRAY else {'header'}
+    if not stamp | set(fields) <= set(known):
         return None
     by_name = 'name' in known and any(known[name][0] != Nodetype.BASE for name in fields)
     return TopicColumns(raw.name, raw.message_type, store, fields, by_name)

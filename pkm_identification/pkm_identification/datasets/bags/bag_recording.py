@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,22 @@ import numpy as np
 
 from pkm_description.errors import DatasetError
 from pkm_identification.arrays import Array, Mask
-from pkm_identification.datasets.bags.bag_reader import RawBag, matching, read_bag
+from pkm_identification.datasets.bags.bag_reader import Fields, RawBag, read_bag
+from pkm_identification.datasets.bags.force_stream import force_stream
+from pkm_identification.datasets.bags.measured_stream import (
+    Stream,
+    find_topic,
+    read_stream,
+    require_topic,
+)
 from pkm_identification.datasets.bags.pairing import AT_ONCE, NANOSECONDS, Stamps, pair_by_stamp
+from pkm_identification.datasets.force_messages import (
+    CURRENTS,
+    MOTOR_CURRENTS,
+    POSITIONS,
+    recorded_force_messages,
+    wanted_fields,
+)
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.recorded_metadata import (
     parsed_metadata,
@@ -25,42 +38,22 @@ from pkm_identification.datasets.recorded_metadata import (
 from pkm_identification.datasets.source import Block, Source
 from pkm_identification.datasets.stored_array import in_parts, stored, with_columns
 from pkm_identification.datasets.truth import Truth
-from pkm_identification.quality.report import Defect, merged
-from pkm_identification.quality.stamps import in_order
+from pkm_identification.quality.report import merged
 
-POSITIONS = 'joint_states'
-CURRENTS = 'motor_currents'
 TRUTH = 'ground_truth'
 STATE = 'trajectory_controller/state'
 URDF = 'robot_description'
 SIDECAR = 'robot_description_yaml'
 METADATA = 'pkm/metadata'
 TOPICS = (POSITIONS, CURRENTS, TRUTH, STATE, URDF, SIDECAR, METADATA)
-NUMBERS = {
+TRUE_NUMBERS = ('position', 'velocity', 'effort')
+NUMBERS: dict[str, Fields] = {
     POSITIONS: ('position', 'effort', 'velocity'),
-    CURRENTS: ('current',),
-    TRUTH: ('position', 'velocity', 'effort'),
+    CURRENTS: wanted_fields,
+    TRUTH: TRUE_NUMBERS,
     STATE: ('phase',),
 }
 RUN = 4  # pkm_msgs/ControllerState.RUN
-
-
-@dataclass(frozen=True)
-class _Stream:
-    """One measured topic: stamps (N,) [ns], joint names, columns (N, n)."""
-
-    stamps: Stamps
-    names: list[str]
-    columns: dict[str, Array]
-    defects: tuple[Defect, ...] = ()
-    notes: Mapping[str, Any] = field(default_factory=dict)
-
-    def rows(self, selection: Any) -> _Stream:
-        if selection.dtype == np.bool_ and selection.any():  # in one piece: no copies are needed
-            first, stop = int(selection.argmax()), len(selection) - int(selection[::-1].argmax())
-            selection = slice(first, stop) if selection[first:stop].all() else selection
-        columns = {name: values[selection] for name, values in self.columns.items()}
-        return replace(self, stamps=self.stamps[selection], columns=columns)
 
 
 def load_bag(
@@ -97,12 +90,18 @@ def load_bag(
         allow_incomplete=allow_incomplete,
         numbers={roles[role].strip('/'): NUMBERS[role] for role in NUMBERS if role in roles},
     )
-    found = {role: _topic(bag, name, role) for role, name in roles.items()}
+    found = {role: find_topic(bag, name, role) for role, name in roles.items()}
     for role, name in (topics or {}).items():
-        _require(bag, found[role], name)
+        require_topic(bag, found[role], name)
     metadata = parsed_metadata(bag.text(found[METADATA]), f"'{path}': '{found[METADATA]}'")
+    told = recorded_force_messages(metadata, str(path))
+    joints = joints or (told.names if told is not None else ())
     positions = _positions(bag, found, joints)
-    efforts = _efforts(bag, found, positions, joints)
+    efforts = force_stream(bag, found, positions, joints, told)
+    if told is not None:
+        efforts = efforts.of(joints)  # a rail may share messages with the robot
+    if told is not None and told.message_type != MOTOR_CURRENTS:
+        positions = positions.without('effort')  # they are the same, or another unit's
     period = recorded_period(metadata, str(path))
     state = found[STATE]
     note: dict[str, Any] = {}
@@ -117,8 +116,8 @@ def _assemble(
     found: Mapping[str, str | None],
     metadata: Mapping[str, Any],
     period: float | None,
-    positions: _Stream,
-    efforts: _Stream,
+    positions: Stream,
+    efforts: Stream,
     note: Mapping[str, Any],
 ) -> Recording:
     path, stamps = str(bag.path), positions.stamps
@@ -189,64 +188,12 @@ def _seconds(stamps: Stamps, origin: int) -> Array:
     return np.asarray(stamps - origin, dtype=np.float64) * NANOSECONDS
 
 
-def _topic(bag: RawBag, name: str, role: str) -> str | None:
-    there = list(bag.topics)
-    literal = [topic for topic in there if topic == name]
-    found = literal if name.startswith('/') else matching(there, name.strip('/'))
-    if len(found) > 1:
-        raise DatasetError(
-            f"'{bag.path}': topics {', '.join(sorted(found))} all match '{name}'; name one "
-            f"with load(path, topics={{'{role}': ...}})"
-        )
-    return found[0] if found and bag.topics[found[0]].span else None
-
-
-def _require(bag: RawBag, topic: str | None, role: str) -> str:
-    if topic is None:
-        there = ', '.join(sorted(bag.counts)) or 'none'
-        other = {
-            POSITIONS: '; topic= (--topic) names the JointState messages',
-            CURRENTS: f'; without efforts in its {POSITIONS}, take currents of other messages over '
-            'into a .csv or .npz file',
-        }
-        raise DatasetError(
-            f"'{bag.path}' has no messages on topic '{role}'; needed are {POSITIONS} and "
-            f'{CURRENTS} (or efforts in {POSITIONS}), the bag holds {there}{other.get(role, "")}'
-        )
-    return topic
-
-
-def _stream(bag: RawBag, topic: str, joints: Sequence[str] = ()) -> _Stream:
-    """Read a measured topic in the order of its stamps; those that occur twice are merged."""
-    table = bag.table(topic).of_joints(joints)
-    stamps, notes = table.stamps(), dict(table.notes)
-    if not stamps.any():
-        stamps = table.written()
-        notes['stamps'] = f"of writing: the messages on '{topic}' carry none"
-    names, columns = table.by_joint(table.fields)
-    stream = _Stream(stamps, names, columns, notes=notes)
-    parts = (stamps[k : k + AT_ONCE + 1] for k in range(0, len(stamps), AT_ONCE))
-    if all((np.diff(part) > 0).all() for part in parts):
-        return stream
-    seconds, what = stamps.astype(float) * NANOSECONDS, f"'{bag.path}', topic '{topic}'"
-    rows, defects = in_order(seconds, list(columns.values()), what)
-    return replace(stream.rows(rows), defects=tuple(defects))
-
-
-def _positions(bag: RawBag, found: Mapping[str, str | None], joints: Sequence[str]) -> _Stream:
-    topic = _require(bag, found[POSITIONS], POSITIONS)
-    stream = _stream(bag, topic, joints)
+def _positions(bag: RawBag, found: Mapping[str, str | None], joints: Sequence[str]) -> Stream:
+    topic = require_topic(bag, found[POSITIONS], POSITIONS)
+    stream = read_stream(bag, topic, joints)
     if 'position' not in stream.columns:
         raise DatasetError(f"'{bag.path}': messages on '{topic}' hold no positions")
     return stream
-
-
-def _efforts(
-    bag: RawBag, found: Mapping[str, str | None], positions: _Stream, joints: Sequence[str]
-) -> _Stream:
-    if found[CURRENTS] is None and 'effort' in positions.columns:
-        return _Stream(positions.stamps, positions.names, {'effort': positions.columns['effort']})
-    return _stream(bag, _require(bag, found[CURRENTS], CURRENTS), joints)
 
 
 def _truth(
@@ -254,7 +201,7 @@ def _truth(
 ) -> Truth | None:
     if topic is None:
         return None
-    stream, fields = _stream(bag, topic), NUMBERS[TRUTH]
+    stream, fields = read_stream(bag, topic), TRUE_NUMBERS
     missing = [name for name in names if name not in stream.names]
     lacking = [name for name in fields if name not in stream.columns]
     if missing or lacking:

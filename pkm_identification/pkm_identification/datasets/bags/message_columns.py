@@ -95,6 +95,8 @@ class Messages:
         self, messages: Sequence[bytes], message_type: str, store: Typestore, topic: str
     ) -> None:
         self.topic = topic
+        self._has_stamps = 'header' in dict(store.fielddefs[message_type][1])
+        self._count = len(messages)
         self._columns: dict[str, AnyArray] = {}
         self._decoded: list[Any] = [store.deserialize_cdr(messages[0], message_type)]
         self.is_uniform = self._read(messages, message_type, store)
@@ -122,7 +124,9 @@ class Messages:
         return bool((others == others[0]).all())
 
     def stamps(self) -> Stamps:
-        """Return the header stamps (N,) [ns]."""
+        """Return the header stamps (N,) [ns], zeros where messages have none."""
+        if not self._has_stamps:
+            return np.zeros(self._count, dtype=np.int64)
         return self.numbers(SEC).astype(np.int64) * 10**9 + self.numbers(NANOSEC).astype(np.int64)
 
     def numbers(self, name: str) -> AnyArray:
