@@ -194,12 +194,12 @@ install_packages() {
   for package in "${PACKAGES[@]}"; do
     mkdir -p "$VENV/share/$package" "$VENV/lib/$package"
     touch "$VENV/share/ament_index/resource_index/packages/$package"
-    for folder in package.xml launch config rviz foxglove; do
+    for folder in package.xml launch config policies rviz foxglove; do
       if [ -e "$package/$folder" ]; then
         ln -sfn "$PKM_ROOT/$package/$folder" "$VENV/share/$package/$folder"
       fi
     done
-    for script in $(sed -nE "s/^ *\"([a-z_]+) = $package\..*:main\",?$/\1/p" "$package/setup.py"); do
+    for script in $(grep -oE "[a-z_]+ = $package\.[a-z_.]+:main" "$package/setup.py" | cut -d' ' -f1); do
       ln -sfn "$VENV/bin/$script" "$VENV/lib/$package/$script"
     done
   done

@@ -1,8 +1,7 @@
 """The command `pkm`: one verb a file in `pkm_bringup/verbs`.
 
 Usage: pkm VERB ..., or python -m pkm_bringup.cli VERB ...
-Exit status: 0 on success, 1 on an error in data or files, 2 on wrong usage, 130 when
-interrupted.
+`ExitStatus` says what its exit statuses mean.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pkm_bringup.exit_status import ExitStatus
 from pkm_bringup.views.console import print_error
 from pkm_dynamics.processors import SINGLE_THREAD
 
@@ -43,9 +43,9 @@ class Parser(argparse.ArgumentParser):
     """Says in one line what is wrong and where help is."""
 
     def error(self, message: str) -> NoReturn:
-        """Print one line and exit with status 2."""
+        """Print one line and exit."""
         print_error(self.prog, f'{message} (see {self.prog} --help)')
-        raise SystemExit(2)
+        raise SystemExit(ExitStatus.USAGE)
 
 
 def build_parser(verb: str | None = None) -> argparse.ArgumentParser:
@@ -82,12 +82,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         verb = next((word for word in words if not word.startswith('-')), '')
         arguments, unknown = build_parser(verb).parse_known_args(words)
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 2
+        return end.code if isinstance(end.code, int) else ExitStatus.USAGE
     program = _program(arguments)
     if unknown:
         words = ' '.join(unknown)
         print_error(program, f'unrecognized arguments: {words} (see {program} --help)')
-        return 2
+        return ExitStatus.USAGE
     return _run(program, arguments)
 
 
@@ -102,15 +102,15 @@ def _run(program: str, arguments: Any) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return ExitStatus.ERROR
     except KeyboardInterrupt:
         print_error(program, 'interrupted')
-        return 130
+        return ExitStatus.INTERRUPTED
     except Exception as error:
         if os.environ.get('PKM_TRACEBACK') and _is_defect(error):
             raise
         print_error(program, _explanation(error))
-        return 1
+        return ExitStatus.ERROR
     return status
 
 
