@@ -30,7 +30,13 @@ def close_at_home(
     _check_constrained(assembly)
     requirements = Requirements(home_given, guess)
     search = HomeSearch(assembly, requirements)
-    result = search.run()
+    try:
+        result = search.run()
+    except (np.linalg.LinAlgError, OverflowError) as error:
+        raise DescriptionError(
+            f"robot '{description.name}': no home can be computed with its numbers, some of which "
+            f'are far too large: {error}'
+        ) from None
     _check_closed(search, result.configuration)
     configuration = result.configuration
     _check_mobility(assembly, configuration)

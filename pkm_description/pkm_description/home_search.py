@@ -18,7 +18,7 @@ HOME_TOLERANCE = 1e-6  # [m, rad] between a declared home and the closed one
 AT_LIMIT = 1e-9  # [m, rad] beyond a limit: a search that ends at the limit misses it by rounding
 _STARTS = 60
 _FEW_STARTS = 20  # where the loops close and only limits or the pose are missed
-_ITERATIONS = 1500  # over all starts
+_ITERATIONS = 1000  # over all starts
 _REPEATS = 6  # starts that end at the smallest gap seen: it does not close
 
 
@@ -125,7 +125,10 @@ class HomeSearch:
             if result.closed or len(assembly.actuated_coordinates) >= 6:
                 return result
             start = result.configuration
-        return assembly.close(assembly.close(start, target=home).configuration)
+        near = assembly.close(start, target=home)
+        result = assembly.close(near.configuration)
+        self._iterations += near.iterations + result.iterations
+        return result
 
     def _ranges(self) -> tuple[Floats, Floats]:
         """Finite ranges (n_j,) to draw joints from: the limits, half a turn or 1 m where open."""

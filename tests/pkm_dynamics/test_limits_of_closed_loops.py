@@ -157,6 +157,23 @@ def test_a_motion_that_pulls_the_loop_apart_is_told_from_when_on(four_bar, monke
     assert {'joint', 'joint_velocity', 'force', 'conditioning'} <= set(report.margins)
 
 
+def test_nothing_is_solved_after_the_block_in_which_the_loop_opens(four_bar, monkeypatch):
+    """Samples that do not assemble take a hundred times as long as others."""
+    monkeypatch.setattr(feasibility, 'BLOCK', 50)
+    swing = FourierTrajectory(50.0, [0.0], [[0.6]], [[0.0]], 'actuators', ['crank_joint'])
+    solved, motion = [], FourierTrajectory.motion
+
+    def counted(self, t, *arguments, **options):
+        solved.append(np.max(t))
+        return motion(self, t, *arguments, **options)
+
+    monkeypatch.setattr(FourierTrajectory, 'motion', counted)
+    report = check_feasibility(four_bar, swing, rate=100.0)
+    assert 'no closed configuration' in report.message
+    opens = 50.0 * np.arcsin(APART / 0.6) / (2.0 * np.pi)
+    assert max(solved) < opens + 0.6  # a block and its overlap
+
+
 def test_what_comes_before_the_loop_opens_is_judged_and_nothing_after_it(four_bar):
     """A loop that opens at the sixth sample: the five before it, and no more."""
     q = np.array([0.0, 0.1, -0.1, 0.2, 0.3, 0.4, 0.0, 0.0])

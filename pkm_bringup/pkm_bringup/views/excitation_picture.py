@@ -10,7 +10,7 @@ import numpy as np
 
 from pkm_bringup.outputs import write_output
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.limits.margins import FeasibilityReport
+from pkm_dynamics.limits.margins import ASSEMBLED, FeasibilityReport
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.arrays import Array
 
@@ -119,7 +119,7 @@ def _plot_margins(axis: Any, report: FeasibilityReport, trajectory: Trajectory) 
     for row, (share, margin) in enumerate(zip(shown, ordered, strict=True)):
         unit = f' {margin.unit}' if margin.unit else ''
         text = f'{margin.value:.4g} of {margin.limit:.4g}{unit}'
-        if margin.constraint == 'kinematics':
+        if margin.constraint == ASSEMBLED:
             text = f'does not assemble at {margin.time:.4g} s'
         inside = share > 55.0
         look = {'ha': 'right', 'color': 'white'} if inside else {'ha': 'left', 'color': 'black'}

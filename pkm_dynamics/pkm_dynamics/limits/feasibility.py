@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from pkm_description.errors import KinematicsError, TrajectoryError
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.limits.instants import RATE, instants_of
-from pkm_dynamics.limits.margins import FeasibilityReport, Margin
+from pkm_dynamics.limits.margins import ASSEMBLED, FeasibilityReport, Margin
 from pkm_dynamics.limits.robot_limits import LimitOptions, Limits
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
@@ -91,7 +91,11 @@ clearance, force_uncertainty
     for instants, evaluate in _blocks(motion, model, rate, time):
         samples += len(instants)
         first, last = min(first, shown(instants[0])), max(last, shown(instants[-1]))
-        for margin in _block_margins(limits, motion, instants, evaluate, parameters):
+        if ASSEMBLED in worst:  # the robot does not get here; what fails takes long to solve
+            margins = _commanded_stroke(limits, motion, instants)
+        else:
+            margins = _block_margins(limits, motion, instants, evaluate, parameters)
+        for margin in margins:
             margin = replace(margin, time=shown(margin.time))
             _keep_worse(worst, margin.constraint, margin)
             if margin.margin < 0.0:
@@ -123,9 +127,7 @@ def _block_margins(
         except KinematicsError as error:
             # What fails again fails earlier: the kinematics of some samples, then a singularity.
             count = int(error.samples[0]) if len(error.samples) else 0
-            broken = Margin(
-                'kinematics', -np.inf, np.nan, 0.0, 'platform', float(instants[count]), ''
-            )
+            broken = Margin(ASSEMBLED, -np.inf, np.nan, 0.0, 'platform', float(instants[count]), '')
             found = [broken, *_commanded_stroke(limits, motion, instants)]
     return found
 

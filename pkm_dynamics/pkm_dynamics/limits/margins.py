@@ -14,6 +14,8 @@ import numpy as np
 from pkm_description.errors import FeasibilityError
 from pkm_dynamics.array_types import Floats
 
+ASSEMBLED = 'kinematics'  # constraint that is broken where loops do not close
+
 
 @dataclass(frozen=True)
 class Margin:
@@ -40,7 +42,7 @@ class Margin:
 
     def __str__(self) -> str:
         kind = self.constraint.replace('_', ' ')
-        if self.constraint == 'kinematics':
+        if self.constraint == ASSEMBLED:
             return f'{kind}: no closed configuration at t = {self.time:.4f} s'
         unit = f' {self.unit}' if self.unit else ''
         return (

@@ -56,6 +56,8 @@ class Trajectory(ABC):
         coordinate_names: Sequence[str] | None = None,
         robot: str = '',
     ) -> None:
+        if coordinate_names is not None and not isinstance(coordinate_names, Sequence):
+            raise TrajectoryError(f'coordinate_names: need a list, got {coordinate_names!r}')
         if coordinates not in COORDINATES:
             raise TrajectoryError(
                 f"coordinates: '{coordinates}' is unknown; valid are {', '.join(COORDINATES)}"

@@ -226,7 +226,7 @@ def _check_figures(figures: Mapping[str, Any]) -> None:
         raise TrajectoryError('figures: standard_deviation of each parameter is missing')
     for name, value in {**figures, **deviations}.items():
         if name != 'standard_deviation' and (
-            isinstance(value, bool) or not isinstance(value, int | float) or np.isnan(value)
+            isinstance(value, bool) or not isinstance(value, int | float) or value != value
         ):
             raise TrajectoryError(f'figures: {name} is no number: {value!r}')
 

@@ -202,7 +202,7 @@ def _conversion(entry: Mapping[str, Any], signal: str, what: str) -> tuple[float
     """Factor and offset that make SI units of the numbers."""
     units = UNITS[signal]
     unit = entry.get('unit', next(iter(units)))
-    if unit not in units:
+    if not isinstance(unit, str) or unit not in units:
         raise DescriptionError(
             f"{what} has the unknown unit '{unit}'{suggestion(str(unit), units)}; units are "
             f'{", ".join(units)}'
@@ -246,7 +246,7 @@ def _time(value: Any) -> tuple[Column, ...]:
         else {'column': value}
     )
     unit = entry.get('unit', 's')
-    if unit not in TIME_UNITS:
+    if not isinstance(unit, str) or unit not in TIME_UNITS:
         raise DescriptionError(
             f"time has the unknown unit '{unit}'; units are {', '.join(TIME_UNITS)}"
         )
