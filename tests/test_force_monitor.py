@@ -85,6 +85,9 @@ def test_a_push_stops_the_robot_and_its_own_motion_does_not(files) -> None:
         lab.until(lab.try_to_activate)
         lab.moving(cycles=1000)
         assert told(lab)[-1] is False
+        # the tree of diagnostics knows it by the name of the node
+        names = {status.name for array in lab.heard['diagnostics'] for status in array.status}
+        assert '/force_monitor' in names
 
 
 def test_without_its_files_it_says_what_it_needs() -> None:

@@ -19,6 +19,13 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
+# A node that has failed comes back after this [s], and so many times: what always fails must not
+# keep the machine busy, and its end must be seen.
+RESPAWN_DELAY = 2.0
+RESPAWNS = 5
+# They only listen and answer. The controller never comes back by itself: somebody has to look at
+# the robot first. Nor does the excitation server, which moves the robot and whose clients wait.
+RESPAWNED = ('estimation_server', 'online_estimator', 'force_monitor')
 # Topics of the robot with the arguments that rename them.
 TOPICS = {
     'joint_states': 'joint_states',
@@ -152,6 +159,9 @@ def node(
         ros_arguments=['--log-level', LaunchConfiguration('log_level')],
         output='screen',
         sigterm_timeout='15',  # [s] the robot stops, a bag is closed
+        respawn=name in RESPAWNED,
+        respawn_delay=RESPAWN_DELAY,
+        respawn_max_retries=RESPAWNS if name in RESPAWNED else 0,
     )
 
 

@@ -18,6 +18,10 @@ from launch_ros.substitutions import FindPackageShare
 
 import pkm_description
 
+# A node that has failed comes back after this [s], and so many times: what always fails must not
+# keep the machine busy, and its end must be seen.
+RESPAWN_DELAY = 2.0
+RESPAWNS = 5
 ARGUMENTS = (
     DeclareLaunchArgument(
         'robot',
@@ -50,6 +54,13 @@ ARGUMENTS = (
         description='Whether the viewer takes its time from /clock.',
     ),
     DeclareLaunchArgument(
+        'diagnostics',
+        default_value='true',
+        choices=['true', 'false'],
+        description='Gather the diagnostics of all nodes into one tree on diagnostics_agg, where '
+        'diagnostic_aggregator is installed.',
+    ),
+    DeclareLaunchArgument(
         'log_level',
         default_value='info',
         choices=['debug', 'info', 'warn', 'error', 'fatal'],
@@ -73,6 +84,10 @@ def node(package: str, name: str) -> Node:
         ros_arguments=['--log-level', LaunchConfiguration('log_level')],
         output='screen',
         sigterm_timeout='15',
+        # Neither moves anything: both may come back.
+        respawn=True,
+        respawn_delay=RESPAWN_DELAY,
+        respawn_max_retries=RESPAWNS,
     )
 
 
@@ -105,6 +120,39 @@ def link_frames(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             ],
             ros_arguments=['--log-level', LaunchConfiguration('log_level')],
             output='screen',
+        )
+    ]
+
+
+def diagnostic_tree(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return the aggregator of the diagnostics, or what to install for it."""
+    if context.launch_configurations['diagnostics'] != 'true':
+        return []
+    if not is_installed('diagnostic_aggregator'):
+        return [
+            LogInfo(
+                msg='diagnostic_aggregator is not installed: the diagnostics are not gathered '
+                'into one tree (ros-jazzy-diagnostic-aggregator; diagnostics:=false says nothing)'
+            )
+        ]
+    config = LaunchConfiguration('config')
+    return [
+        Node(
+            package='diagnostic_aggregator',
+            executable='aggregator_node',
+            name='diagnostic_aggregator',
+            namespace=LaunchConfiguration('namespace'),
+            parameters=[PathJoinSubstitution([config, 'diagnostic_aggregator.yaml'])],
+            # It takes absolute names; our nodes have theirs in their namespace.
+            remappings=[
+                (f'/{topic}', topic)
+                for topic in ('diagnostics', 'diagnostics_agg', 'diagnostics_toplevel_state')
+            ],
+            ros_arguments=['--log-level', LaunchConfiguration('log_level')],
+            output='screen',
+            respawn=True,
+            respawn_delay=RESPAWN_DELAY,
+            respawn_max_retries=RESPAWNS,
         )
     ]
 
@@ -167,6 +215,7 @@ def generate_launch_description() -> LaunchDescription:
             node('pkm_description', 'description_publisher'),
             node('pkm_description', 'state_completer'),
             OpaqueFunction(function=link_frames),
+            OpaqueFunction(function=diagnostic_tree),
             OpaqueFunction(function=viewer),
         ]
     )

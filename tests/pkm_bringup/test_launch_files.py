@@ -45,10 +45,18 @@ def resolved(name: str, **arguments: str) -> dict[str, list[str]]:
     return found
 
 
-def visit(entities, context: LaunchContext, found: dict[str, list[str]]) -> None:
+def policy(node: Node) -> tuple[bool, float | None, int]:
+    """Whether a node comes back, after how long [s], how often; launch has no names for these."""
+    prefix = '_ExecuteLocal__respawn'
+    comes_back = getattr(node, prefix)
+    assert isinstance(comes_back, bool)
+    return comes_back, getattr(node, f'{prefix}_delay'), getattr(node, f'{prefix}_max_retries')
+
+
+def visit(entities, context: LaunchContext, found: dict[str, list[str]], policies=None) -> None:
     for entity in entities or []:
         if isinstance(entity, LaunchDescription):
-            visit(entity.entities, context, found)
+            visit(entity.entities, context, found, policies)
         elif entity.condition is not None and not entity.condition.evaluate(context):
             continue
         elif isinstance(entity, Node):
@@ -61,12 +69,14 @@ def visit(entities, context: LaunchContext, found: dict[str, list[str]]) -> None
             # the first word is looked up where the package is installed
             name = f'{entity.node_package}/{entity.node_executable}'
             found[name] = words(entity.cmd[1:], context)
+            if policies is not None:
+                policies[name] = policy(entity)
         elif isinstance(entity, ExecuteProcess):
             found['process'] = words(entity.cmd, context)
         elif isinstance(entity, IncludeLaunchDescription | OpaqueFunction):
-            visit(entity.execute(context), context, found)
+            visit(entity.execute(context), context, found, policies)
         elif isinstance(entity, TimerAction):
-            visit(entity.actions, context, found)
+            visit(entity.actions, context, found, policies)
         elif isinstance(entity, DeclareLaunchArgument | SetLaunchConfiguration):
             entity.execute(context)
 
@@ -187,6 +197,40 @@ def test_replay_names_what_is_missing(
     monkeypatch.setattr(packages, 'get_package_prefix', nothing)
     with pytest.raises(RuntimeError, match='rosbag2 is not installed'):
         resolved('replay', bag=str(tmp_path))
+
+
+def test_what_moves_the_robot_never_comes_back_by_itself() -> None:
+    context = LaunchContext()
+    values = {
+        'config': str(ROOT / 'pkm_bringup' / 'config'),
+        'monitor_model': 'm',
+        'online': 'true',
+    }
+    context.launch_configurations.update(values)
+    policies: dict = {}
+    visit([description('simulation')], context, {}, policies)
+    own = {name.split('/')[1]: each for name, each in policies.items() if name.startswith('pkm_')}
+    assert set(own) == set(nodes())
+    stay_away = {'trajectory_controller', 'excitation_server', 'simulated_robot'}
+    assert {name for name, (comes_back, *_) in own.items() if not comes_back} == stay_away
+    for name in set(own) - stay_away:
+        assert own[name] == (True, 2.0, 5)
+
+
+def test_the_tree_of_diagnostics_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = packages.get_package_share_directory
+    name = 'diagnostic_aggregator'
+    monkeypatch.setattr(
+        packages,
+        'get_package_share_directory',
+        lambda package: '/' if package == name else find(package),
+    )
+    found = resolved('view', namespace='left')
+    command = found[f'{name}/aggregator_node']
+    assert remappings(command)['/diagnostics'] == 'diagnostics'
+    assert remappings(command)['__ns'] == '/left'
+    assert parameters(command)['path'] == 'Robot'
+    assert f'{name}/aggregator_node' not in resolved('view', diagnostics='false')
 
 
 @pytest.mark.parametrize('argument', ['viewer', 'lockstep', 'feedforward', 'log_level'])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 
 from pkm_control.control_types import ErrorCode
+from pkm_control.interlocks import Interlocks
 from pkm_control.loop_statistics import LoopSummary
 from pkm_control.nodes.control_loop import ControlLoop
-from pkm_description.nodes.node_status import publish_status
+from pkm_description.nodes.node_status import publish_status, status_of
 
 LEAST_SUCCESS = 0.9  # below, somebody should look at the clock, the network or the load
 
@@ -35,8 +38,39 @@ class ControllerDiagnostics:
         """Remember why a goal was rejected."""
         self._rejection = _said(code, message)
 
-    def publish(self, loop: ControlLoop | None, hindrance: str = '') -> None:
-        """Publish one status; `hindrance` is why the robot would not follow a goal."""
+    def publish(
+        self, loop: ControlLoop | None, hindrance: str = '', interlocks: Interlocks | None = None
+    ) -> None:
+        """Publish what the controller does, sees of the drives, and whether the robot may move.
+
+        `hindrance` is why it would not follow a goal, or should not.
+        """
+        moving = loop is not None and loop.controller.busy and not loop.stopping
+        level = DiagnosticStatus.WARN if hindrance and not moving else DiagnosticStatus.OK
+        ready = self._status('ready to move', hindrance or 'yes', {}, level)
+        self._publish_state(loop, hindrance, [self._drives(loop, interlocks), ready])
+
+    def _drives(self, loop: ControlLoop | None, interlocks: Interlocks | None) -> DiagnosticStatus:
+        level, message = DiagnosticStatus.OK, 'states come'
+        values = {}
+        if loop is None or not loop.has_recent_state:
+            level, message = DiagnosticStatus.WARN, 'no valid joint states'
+        if loop is not None:
+            values['joint state age [s]'] = f'{loop.state_age:.4f}'
+        power = None if interlocks is None else interlocks.of_power
+        if power is not None:
+            level, message = DiagnosticStatus.WARN, power.reason
+        return self._status('drives', message, values, level)
+
+    def _status(
+        self, aspect: str, message: str, values: dict[str, str], level: bytes
+    ) -> DiagnosticStatus:
+        name = f'{self._node.get_fully_qualified_name()}: {aspect}'
+        return status_of(name, self._robot, message, values, level)
+
+    def _publish_state(
+        self, loop: ControlLoop | None, hindrance: str, further: Sequence[DiagnosticStatus]
+    ) -> None:
         level, message = DiagnosticStatus.OK, 'not configured'
         values = {'ready to move': hindrance or 'yes', 'last rejected goal': self._rejection}
         if loop is not None:
@@ -65,7 +99,9 @@ class ControllerDiagnostics:
                 level, message = DiagnosticStatus.ERROR, 'the control thread has ended'
         if self._fault:
             level, message = DiagnosticStatus.ERROR, f'stopped commanding: {self._fault}'
-        publish_status(self._node, self._publisher, self._robot, message, values, level)
+        publish_status(
+            *(self._node, self._publisher, self._robot, message, values, level), further=further
+        )
 
 
 def _said(code: ErrorCode, message: str) -> str:

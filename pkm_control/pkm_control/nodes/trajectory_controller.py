@@ -46,6 +46,7 @@ from pkm_control.recovery import recovery_motion
 from pkm_control.shutdown import ShutdownTimes
 from pkm_control.stops import StopEvent
 from pkm_description.errors import DescriptionError, PkmError
+from pkm_description.nodes.graph_health import GraphHealth
 from pkm_description.nodes.node_parameters import declare_parameters
 from pkm_description.nodes.qos import LATCHED
 from pkm_description.nodes.running import FatalError, run_node
@@ -61,6 +62,10 @@ SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FA
 MEASURED = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 AUTOSTART_PERIOD = 0.1  # [s] between attempts to activate
 OTHERS_PERIOD = 0.1  # [s] between looks for other nodes that command the robot
+# Nodes whose errors do not keep the robot from moving: this one, which knows itself, and those
+# that record and identify. The force monitor watches: where it fell silent nobody does.
+BYSTANDERS = ('trajectory_controller', 'excitation_server', 'estimation_server', 'online_estimator')
+WATCHMEN = ('force_monitor',)
 ENDING = (Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_ACTIVE_SHUTDOWN)
 ENDING_LABELS = ('deactivate', 'shutdown')
 
@@ -97,6 +102,7 @@ class TrajectoryControllerNode(LifecycleNode):
             reduced_speed=values['reduced_speed'],
         )
         self._diagnostics = ControllerDiagnostics(self, values['robot'])
+        self._health = GraphHealth(self, BYSTANDERS, WATCHMEN)
         self._safety = SafetyInputs(self, lambda: self.loop, interlocks)
         self._ready = self.create_publisher(String, '~/ready_to_move', LATCHED)
         self._hindrance: str | None = None
@@ -375,6 +381,10 @@ class TrajectoryControllerNode(LifecycleNode):
             return 'the robot is stopping'
         if (hindrance := safety.interlocks.of_motion(time.monotonic())) is not None:
             return hindrance.reason
+        if self._brakes is not None and self._brakes.closed:
+            return 'the brakes say that they are closed'
+        if complaint := self._health.complaint(loop.controller.model.description.digest):
+            return complaint
         return 'a motion is under way' if loop.controller.busy or self._follow.busy else ''
 
     def _look_for_others(self) -> None:
@@ -402,7 +412,7 @@ class TrajectoryControllerNode(LifecycleNode):
     def _publish_diagnostics(self) -> None:
         if self.loop is not None:
             self.loop.watch()
-        self._diagnostics.publish(self.loop, self._what_hinders())
+        self._diagnostics.publish(self.loop, self._what_hinders(), self._safety.interlocks)
 
     def _on_set_model(
         self, request: SetModel.Request, response: SetModel.Response

@@ -12,6 +12,7 @@ from std_msgs.msg import String
 
 from pkm_description.assembly import CLOSURE_TOLERANCE, Assembly
 from pkm_description.loader import load
+from pkm_description.nodes.graph_health import DIGEST
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.node_status import publish_status
 from pkm_description.nodes.qos import LATCHED
@@ -44,7 +45,7 @@ class DescriptionPublisher(Node):
             'closure gap at home [m]': f'{gap:.3e}',
             'closing constraints': str(len(description.constraints)),
             'actuated joints': str(len(description.actuated_joints)),
-            'digest': description.digest,
+            DIGEST: description.digest,
         }
         self._urdf = self.create_publisher(String, 'robot_description', LATCHED)
         self._yaml = self.create_publisher(String, 'robot_description_yaml', LATCHED)

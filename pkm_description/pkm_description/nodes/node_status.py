@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -36,18 +36,26 @@ def publish_status(
     level: bytes = DiagnosticStatus.OK,
     stamp: Time | None = None,
     name: str = '',
+    further: Sequence[DiagnosticStatus] = (),
 ) -> None:
-    """Publish one status at a stamp or now; `hardware` is the robot.
+    """Publish a status, and further ones, at a stamp or now; `hardware` is the robot.
 
     It has the full name of the node where no `name` is given.
     """
-    status = DiagnosticStatus(
-        name=name or node.get_fully_qualified_name(),
+    name = name or node.get_fully_qualified_name()
+    array = DiagnosticArray(status=[status_of(name, hardware, message, values, level), *further])
+    array.header.stamp = node.get_clock().now().to_msg() if stamp is None else stamp
+    publisher.publish(array)
+
+
+def status_of(
+    name: str, hardware: str, message: str, values: Mapping[str, str], level: bytes
+) -> DiagnosticStatus:
+    """Return one status."""
+    return DiagnosticStatus(
+        name=name,
         hardware_id=hardware,
         message=message,
         level=level,
         values=[KeyValue(key=key, value=value) for key, value in values.items()],
     )
-    array = DiagnosticArray(status=[status])
-    array.header.stamp = node.get_clock().now().to_msg() if stamp is None else stamp
-    publisher.publish(array)

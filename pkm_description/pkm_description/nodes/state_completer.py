@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, Transform, TransformStamped
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -18,6 +19,7 @@ from pkm_description.description import Pose
 from pkm_description.errors import DescriptionError, KinematicsError
 from pkm_description.loader import load
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.node_status import publish_diagnostics
 from pkm_description.nodes.running import quick_executor, run_node
 from pkm_description.transmissions.motor_side import spoken_by
 
@@ -38,7 +40,8 @@ class StateCompleter(Node):
     """Completes measured actuated positions by solving the loops.
 
     Each solution starts from the one before. Joint states are thinned to `rate`, by
-    their stamps. Where the loops do not close the state is skipped and logged.
+    their stamps. Where the loops do not close the state is skipped and logged. Messages of other
+    joints alone are left out.
     """
 
     def __init__(self) -> None:
@@ -47,6 +50,7 @@ class StateCompleter(Node):
         self._description = load(values['robot'])
         self._motors = spoken_by(self._description)
         self._assembly = Assembly(self._description)
+        self._own = frozenset(self._description.actuated_joints)
         self._configuration: Configuration | None = None
         self._period = 1.0 / values['rate']
         self._completed_at: float | None = None
@@ -57,25 +61,41 @@ class StateCompleter(Node):
             self.get_logger().info('tf2_msgs is not installed: the platform is on platform_pose')
         else:
             self._tf = self.create_publisher(TFMessage, '/tf', 100)
+        self._completed = 0
+        self._problem = ''
+        publish_diagnostics(self, self._description.name, self._report)
         self.create_subscription(JointState, 'joint_states', self._on_state, LATEST)
 
     def _on_state(self, message: JointState) -> None:
+        positions = dict(zip(message.name, message.position, strict=False))
+        if self._motors is not None:
+            positions = self._motors.named_joints(positions)
+        if not self._own.intersection(positions):
+            return
         stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
         last = self._completed_at
         # A step back in time is a restarted robot.
         if last is not None and 0.0 <= stamp - last < self._period * (1.0 - 1e-6):
             return
         self._completed_at = stamp
-        positions = dict(zip(message.name, message.position, strict=False))
-        if self._motors is not None:
-            positions = self._motors.named_joints(positions)
         try:
             self._configuration = self._assembly.solve(positions, self._configuration)
         except (KinematicsError, DescriptionError) as error:
-            self._configuration = None
+            self._configuration, self._problem = None, str(error)
             self.get_logger().error(f'state skipped: {error}', throttle_duration_sec=1.0)
             return
+        self._completed += 1
         self._publish(message, self._configuration)
+
+    def _report(self) -> tuple[str, dict[str, str], bytes]:
+        level, message = DiagnosticStatus.OK, 'completes the joint states'
+        if self._problem:
+            level, message = DiagnosticStatus.WARN, f'states skipped: {self._problem}'
+        elif not self._completed:
+            level, message = DiagnosticStatus.WARN, 'waits for joint states'
+        values = {'completed states': str(self._completed)}
+        self._completed, self._problem = 0, ''
+        return message, values, level
 
     def _publish(self, measured: JointState, configuration: Configuration) -> None:
         complete = JointState(

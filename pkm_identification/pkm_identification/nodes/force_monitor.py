@@ -73,6 +73,7 @@ class ForceMonitorNode(Node):
         self._block: list[tuple[float, np.ndarray, np.ndarray]] = []
         self._braked = False
         self._alarm = False
+        self._released = False  # whether a stop that an earlier process asked for was taken back
         self._calm = 0  # residuals in a row that are small
         self._alarms = 0
         self._largest = 0.0
@@ -170,8 +171,17 @@ class ForceMonitorNode(Node):
         message.header.stamp = self._samples.stamp
         self._residuals.publish(message)
 
+    def _release(self) -> None:
+        """Take back what a monitor before this one asked for, once brakes bear the robot."""
+        if self._stop is None or self._released or not self._braked:
+            return
+        if self._stop.get_subscription_count():
+            self._released = True
+            self._stop.publish(Bool(data=False))
+
     def _report(self) -> tuple[str, dict[str, str], bytes]:
         level, message = DiagnosticStatus.OK, 'watches'
+        self._release()
         if self._alarm:
             level, message = DiagnosticStatus.ERROR, 'alarm: forces that the model does not explain'
         elif self._braked:

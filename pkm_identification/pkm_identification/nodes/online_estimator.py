@@ -76,7 +76,9 @@ class OnlineEstimator(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0 / values['publish_rate'], self._publish, clock=steady)
         robot = self._model.description.name
-        publish_diagnostics(self, robot, self._report, f'{self.get_name()}: estimates')
+        publish_diagnostics(
+            self, robot, self._report, f'{self.get_fully_qualified_name()}: estimates'
+        )
         self.get_logger().info(f"follows '{robot}', {len(self._estimator.names)} parameters")
 
     def _taking(self, add: Callable[[float, np.ndarray], bool]) -> Taker:
