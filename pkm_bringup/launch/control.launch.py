@@ -34,6 +34,7 @@ TOPICS = {
     'brakes/close': 'brakes_close',
     'brakes/closed': 'brakes_closed',
     'drives/ready': 'drives_ready',
+    'drives/homed': 'drives_homed',
 }
 ARGUMENTS = (
     DeclareLaunchArgument(
@@ -88,6 +89,12 @@ ARGUMENTS = (
         'drives_ready',
         default_value='drives/ready',
         description='Topic on which the drives say whether they are ready (std_msgs/Bool).',
+    ),
+    DeclareLaunchArgument(
+        'drives_homed',
+        default_value='drives/homed',
+        description='Topic on which the drives say whether their positions are valid '
+        '(std_msgs/Bool).',
     ),
     DeclareLaunchArgument(
         'lockstep',

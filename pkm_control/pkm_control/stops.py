@@ -55,6 +55,7 @@ class StopEvent(Enum):
         "a second source sends states of the robot's joints",
     )
     DRIVES_NOT_READY = ErrorCode.DRIVES_NOT_READY, 1, 'the drives say that they are not ready'
+    NOT_HOMED = ErrorCode.DRIVES_NOT_READY, 1, 'the drives say that they are not homed'
     PROTECTIVE_STOP = ErrorCode.PROTECTIVE_STOP, 1, 'a protective stop is asked for'
     DEACTIVATION = (
         ErrorCode.DEACTIVATED,

@@ -554,7 +554,7 @@ def test_recovery_answers_when_it_has_nothing_to_do_or_has_done_it(monkeypatch) 
         answer = graph.call(Trigger, name, Trigger.Request())
         assert not answer.success and 'within their strokes' in answer.message
         # As if the robot stood 2 mm outside; the way itself has tests of its own.
-        module = 'pkm_control.nodes.trajectory_controller.recovery_motion'
+        module = 'pkm_control.nodes.slow_motions.recovery_motion'
         monkeypatch.setattr(
             module,
             lambda model, q: PointToPoint(

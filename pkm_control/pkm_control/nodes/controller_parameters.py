@@ -84,6 +84,7 @@ PARAMETERS = (
     ),
     NodeParameter('feedback_rate', 10.0, 'feedback messages of a goal', 'Hz', 0.1, 100.0),
     NodeParameter('drives_say_ready', False, 'activation waits for true on `drives/ready`'),
+    NodeParameter('drives_say_homed', False, 'activation waits for true on `drives/homed`'),
     NodeParameter('enabling_device', False, 'motions need `~/enabling_device`'),
     NodeParameter(
         'enabling_timeout', 0.2, 'longest silence of the enabling device', 's', 1e-2, 10.0

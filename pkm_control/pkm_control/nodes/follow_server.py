@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
@@ -88,6 +89,13 @@ class FollowServer:
             self._worker.start()
         return self._worker
 
+    async def compute(
+        self, description: Description, function: Callable[..., Any], *arguments: Any
+    ) -> Any:
+        """Return function(model, *arguments), computed in the process of the check."""
+        worker = self.prepare(description)
+        return await self._background.run(lambda: worker.call(LONGEST_CHECK, function, *arguments))
+
     def finish(self, outcome: Outcome) -> None:
         """Take the end of the motion, from whatever thread."""
         done = self._done
@@ -124,15 +132,13 @@ class FollowServer:
             with loop.lock:
                 start = loop.controller.resting_coordinates(arguments['coordinates'])
             how = int(goal.periods), goal.ramp_time, start, goal.approach_speed
-            plan, worker = GoalPlan(kind, arguments, *how), self.prepare(model.description)
-            execution: Execution = await self._background.run(
-                lambda: worker.call(LONGEST_CHECK, checked_execution, plan, self._rate)
+            plan, description = GoalPlan(kind, arguments, *how), model.description
+            execution: Execution = await self.compute(
+                description, checked_execution, plan, self._rate
             )
             rate = 1.0
             if self._interlocks.has_enabling_device:
-                speed = await self._background.run(
-                    lambda: worker.call(LONGEST_CHECK, fastest, execution)
-                )
+                speed = await self.compute(description, fastest, execution)
                 rate = min(1.0, self._reduced_speed / max(speed, self._reduced_speed))
         except ControlFault:
             raise

@@ -28,8 +28,8 @@ class SafetyInputs:
     `~/protective_stop` (std_msgs/Bool, or the service std_srvs/Trigger) stops the robot by
     category 1 and keeps it from being activated until the service `~/reset_protective_stop`,
     which a last message True on the topic refuses. `~/speed_override` (std_msgs/Float64, 0 to 1)
-    slows motions down on their paths. `drives/ready` and `~/enabling_device` (std_msgs/Bool) are
-    for the interlocks.
+    slows motions down on their paths. `drives/ready`, `drives/homed` and `~/enabling_device`
+    (std_msgs/Bool) are for the interlocks.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class SafetyInputs:
         self._requests = PolledSubscription(node, Bool, '~/protective_stop', REQUESTS)
         self._overrides = PolledSubscription(node, Float64, '~/speed_override', REQUESTS)
         self._drives = PolledSubscription(node, Bool, 'drives/ready', LATCHED)
+        self._homed = PolledSubscription(node, Bool, 'drives/homed', LATCHED)
         self._enabling = PolledSubscription(node, Bool, '~/enabling_device', REQUESTS)
         self._latched = node.create_publisher(Bool, '~/protective_stop_active', LATCHED)
         group = ReentrantCallbackGroup()
@@ -63,6 +64,8 @@ class SafetyInputs:
             self._set_override(override.data)
         while (drives := self._drives.take()) is not None:
             self.interlocks.hear_drives(bool(drives.data))
+        while (homed := self._homed.take()) is not None:
+            self.interlocks.hear_homed(bool(homed.data))
         while (device := self._enabling.take()) is not None:
             self.interlocks.hear_enabling_device(bool(device.data), time.monotonic())
         self._lock()
@@ -72,6 +75,7 @@ class SafetyInputs:
         self._requests.destroy()
         self._overrides.destroy()
         self._drives.destroy()
+        self._homed.destroy()
         self._enabling.destroy()
 
     def _lock(self) -> None:

@@ -19,7 +19,6 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from std_srvs.srv import Trigger
 
 import pkm_description
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome
@@ -42,7 +41,7 @@ from pkm_control.nodes.follow_server import FollowServer
 from pkm_control.nodes.joint_state_reader import JointStateReader, PolledSubscription
 from pkm_control.nodes.model_service import ModelRefused, requested_feedforward
 from pkm_control.nodes.safety_inputs import SafetyInputs
-from pkm_control.recovery import recovery_motion
+from pkm_control.nodes.slow_motions import SlowMotions
 from pkm_control.shutdown import ShutdownTimes
 from pkm_control.stops import StopEvent
 from pkm_description.errors import DescriptionError, PkmError
@@ -95,21 +94,20 @@ class TrajectoryControllerNode(LifecycleNode):
         self._source: PolledSubscription | None = None
         rate = values['feasibility_rate']
         self._client = ClientWatch(self, self._on_client_lost)
-        named = ('drives_say_ready', 'enabling_device', 'enabling_timeout')
+        named = 'drives_say_ready', 'enabling_device', 'enabling_timeout', 'drives_say_homed'
         interlocks = Interlocks(*(values[name] for name in named))
         self._follow = FollowServer(
             *(self, lambda: self.loop, rate, self._on_rejected, self._client, interlocks),
             reduced_speed=values['reduced_speed'],
         )
+        shared = self._follow, self._client, interlocks, values['reduced_speed']
+        self._slow = SlowMotions(self, lambda: self.loop, *shared)
         self._diagnostics = ControllerDiagnostics(self, values['robot'])
         self._health = GraphHealth(self, BYSTANDERS, WATCHMEN)
         self._safety = SafetyInputs(self, lambda: self.loop, interlocks)
         self._ready = self.create_publisher(String, '~/ready_to_move', LATCHED)
         self._hindrance: str | None = None
         self._ended: list[Future] = []  # of those who wait for the end of the commands
-        self._recovered: Future | None = None  # of the motion back into the strokes
-        waiting = ReentrantCallbackGroup()
-        self.create_service(Trigger, '~/recover', self._on_recover, callback_group=waiting)
         self.create_service(SetModel, '~/set_model', self._on_set_model)
         self._change_state = self._service_change_state.callback
         self._service_change_state.callback = self._on_change_state
@@ -119,9 +117,8 @@ class TrajectoryControllerNode(LifecycleNode):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
         self.create_timer(OTHERS_PERIOD, self._look_around, clock=steady)
-        self.create_timer(
-            1.0 / values['feedback_rate'], self._follow.publish_feedback, clock=steady
-        )
+        for each in (self._follow, self._slow):
+            self.create_timer(1.0 / values['feedback_rate'], each.publish_feedback, clock=steady)
         self._autostart: Any = None
         if values['autostart']:
             self._autostart = self.create_timer(AUTOSTART_PERIOD, self._start, clock=steady)
@@ -211,7 +208,8 @@ class TrajectoryControllerNode(LifecycleNode):
             self.loop.shut_down()
             if self._source is not None and not self._source.publishers:
                 self.loop.power_off()  # the robot has gone
-        return (self.loop is None or not self.loop.commanding) and not self._follow.busy
+        waiting = self._follow.busy or self._slow.busy
+        return (self.loop is None or not self.loop.commanding) and not waiting
 
     def close(self) -> None:
         """Stop commanding before the process ends."""
@@ -295,34 +293,8 @@ class TrajectoryControllerNode(LifecycleNode):
 
     def _on_outcome(self, outcome: Outcome) -> None:
         """Take the end of a motion, from whatever thread."""
-        recovered, self._recovered = self._recovered, None
-        if recovered is None:
+        if not self._slow.finish(outcome):
             self._follow.finish(outcome)
-            return
-        recovered.set_result(outcome)
-        if self.executor is not None:
-            self.executor.wake()
-
-    async def _on_recover(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Move slowly back into the strokes; answer when the robot rests."""
-        loop = self.loop
-        try:
-            if loop is None or not loop.commanding:
-                raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
-            controller = loop.controller
-            self._safety.interlocks.check_motion(time.monotonic())
-            way = recovery_motion(controller.model, controller.resting_coordinates('actuators'))
-            with loop.lock:
-                controller.start(controller.plan(way))
-                done = self._recovered = Future()
-        except (ControlFault, PkmError) as refusal:
-            response.message = str(refusal)
-            return response
-        self.get_logger().warning(f'moving back into the strokes within {way.duration:.1f} s')
-        outcome: Outcome = await done
-        response.success = outcome.succeeded
-        response.message = outcome.message or 'the robot rests within its strokes'
-        return response
 
     def _poll(self) -> None:
         """Take what others than the robot say, in the thread of the loop."""
@@ -385,7 +357,8 @@ class TrajectoryControllerNode(LifecycleNode):
             return 'the brakes say that they are closed'
         if complaint := self._health.complaint(loop.controller.model.description.digest):
             return complaint
-        return 'a motion is under way' if loop.controller.busy or self._follow.busy else ''
+        busy = loop.controller.busy or self._follow.busy or self._slow.busy
+        return 'a motion is under way' if busy else ''
 
     def _look_for_others(self) -> None:
         loop, output = self.loop, self._output

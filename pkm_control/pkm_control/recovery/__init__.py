@@ -1,0 +1,1 @@
+"""Slow motions by hand: single coordinates, and the way back into the strokes."""
