@@ -86,8 +86,8 @@ TEXTS = {
         'end that node, activate the controller',
     ),
     'DRIVES_NOT_READY': (
-        'the drives say that they are not ready, or have not said that they are',
-        'clear their fault, switch them on, activate the controller',
+        'the drives say that they are not ready or not homed, or have not said that they are',
+        'clear their fault, switch them on, home them, activate the controller',
     ),
     'ENABLING_DEVICE': (
         'the enabling device is not held, or silent',
