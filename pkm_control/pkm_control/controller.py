@@ -64,7 +64,8 @@ class TrajectoryController:
         self._change = ModelChange(feedforward, self.options.model_change_time)
         self._desired: DesiredMotion | None = None
         self._reported = False  # whether somebody waits for the outcome of what moves
-        self._last_time: float | None = None
+        self._last_time: float | None = None  # [s] of the last cycle
+        self._commanded: float | None = None  # [s] of the last command, bridged ones included
         self._measured, self._velocity = np.zeros((2, model.n_a))  # of the last cycle
         self._rate = self._largest_rate = 1.0
         self._ending: tuple[ErrorCode, str] = (ErrorCode.NONE, '')
@@ -175,16 +176,21 @@ class TrajectoryController:
             rate = min(self._rate, self._largest_rate)
             self._desired.set_rate(rate, self.options.stop_time)
 
-    def stop(self, event: StopEvent = StopEvent.CANCEL, message: str = 'canceled') -> bool:
+    def stop(
+        self,
+        event: StopEvent = StopEvent.CANCEL,
+        message: str = 'canceled',
+        time: float | None = None,
+    ) -> bool:
         """Bring the motion to rest on its path; False if none is under way.
 
-        The first reason given is the one reported.
+        From the latest cycle on, or a later `time` [s]. The first reason given is the one reported.
         """
         if self._desired is None or not self._desired.moving:
             return False
         if self._ending[0] is ErrorCode.NONE:
             self._ending = (event.code, message)
-        self._desired.stop(self.options.stop_time)
+        self._desired.stop(self.options.stop_time, time)
         return True
 
     def close(self, event: StopEvent, message: str) -> None:
@@ -223,12 +229,31 @@ class TrajectoryController:
                 fault.outcome = Outcome(fault.code, str(fault), self._statistics)
             raise
 
+    def bridge(self, time: float) -> Floats:
+        """Command (n_a,) [N, N m] for `time` [s], of which nothing is measured.
+
+        The desired motion goes on, and the servo as if its error did what it should. Where the
+        force cannot be computed the last one stays.
+        """
+        motion, feedforward = self._desired, self.feedforward
+        if motion is None:
+            raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
+        interval = max(time - (self._commanded or 0.0), 0.0)
+        try:
+            force = motion.ahead(time, feedforward).force
+        except PkmError:
+            force = motion.last.force
+        self._commanded = time
+        force = self._change.smooth(time, feedforward, force)
+        return self._limits.command(interval, force + self._servo.coast(interval))
+
     def _step(self, time: float, positions: ArrayLike) -> StepResult:
         measured, motion = self._checked(positions), self._desired
         if motion is None:
             raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
         interval = self._interval(time)
-        self._last_time, self._measured = time, measured
+        self._last_time = self._commanded = time
+        self._measured = measured
         feedforward = self.feedforward
         try:
             desired = motion.at(time, feedforward)

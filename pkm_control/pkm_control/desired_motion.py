@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -100,11 +101,18 @@ class DesiredMotion:
         else:
             self._execution.pace(self._now, rate, duration)
 
-    def stop(self, duration: float) -> None:
-        """Come to rest on the path within `duration` [s], or one period if that is less."""
-        if self._execution is not None:
-            duration = min(duration, self._execution.trajectory.period or np.inf)
-            self._execution.stop(self._now or 0.0, duration)
+    def stop(self, duration: float, time: float | None = None) -> None:
+        """Come to rest on the path within `duration` [s], or one period if that is less.
+
+        From the latest cycle on, or from a later `time` [s].
+        """
+        if self._execution is None:
+            return
+        duration = min(duration, self._execution.trajectory.period or np.inf)
+        now = self._now or 0.0
+        if time is not None and self._origin is not None:
+            now = max(now, time - self._origin)
+        self._execution.stop(now, duration)
 
     def brake(self, time: float, stop: JointStop) -> None:
         """Follow `stop` from now on, off the path."""
@@ -131,6 +139,16 @@ class DesiredMotion:
             force = self._last.force if self._rest is None else self._at_rest(feedforward)
             self._last = DesiredState(position, zero, force, rate=self._rate)
         return self._last
+
+    def ahead(self, time: float, feedforward: Feedforward) -> DesiredState:
+        """Desired state at `time` [s], of which nothing is measured: the motion does not go there.
+
+        Raises PkmError as `at` does.
+        """
+        if self._execution is not None and self._origin is None:
+            return self._last  # its first cycle is to come
+        self._follow_states(feedforward)
+        return copy(self).at(time, feedforward)
 
     def _at_rest(self, feedforward: Feedforward) -> Floats:
         assert self._rest is not None

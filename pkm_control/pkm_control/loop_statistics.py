@@ -14,9 +14,10 @@ class LoopSummary:
 
     cycles: int
     missed: int
-    repeated: int
+    between: int
+    bridged: int
     bounded: int
-    success_rate: float  # share of the latest periods in which a new state got its command
+    success_rate: float  # share of the latest states that came and got their command in time
     rate: float  # [Hz]
     compute_p50: float  # [s] of one feedforward and feedback step
     compute_p99: float  # [s]
@@ -32,12 +33,12 @@ class LoopStatistics:
     """Counts cycles and keeps the times of the latest `window` ones.
 
     Since the start: `cycles` that computed a command, deadlines `missed` by a period
-    or more, cycles that `repeated` the last command for want of a new state, cycles in which the
+    or more, cycles `between` two states, cycles that `bridged` a lost one, cycles in which the
     feedforward was `bounded`.
     """
 
     def __init__(self, window: int = 5000) -> None:
-        self.cycles = self.missed = self.repeated = self.bounded = 0
+        self.cycles = self.missed = self.between = self.bridged = self.bounded = 0
         self._succeeded: deque[bool] = deque(maxlen=SUCCESS_PERIODS)
         self._latest: deque[tuple[float, float, float]] = deque(maxlen=window)
 
@@ -53,15 +54,18 @@ class LoopStatistics:
         self._succeeded.extend([False] * min(periods, SUCCESS_PERIODS))
         self.missed += periods
 
-    def repeat(self) -> None:
-        """Count a cycle without a new state."""
-        self._succeeded.append(False)
-        self.repeated += 1
+    def wait(self, lost: bool) -> None:
+        """Count a cycle without a new state, be it `lost` or yet to come."""
+        if lost:
+            self._succeeded.append(False)
+            self.bridged += 1
+        else:
+            self.between += 1
 
     def summary(self) -> LoopSummary:
         """Return figures over the latest cycles; nan before there are two."""
         success = float(np.mean(self._succeeded)) if self._succeeded else float('nan')
-        counts = (self.cycles, self.missed, self.repeated, self.bounded, success)
+        counts = (self.cycles, self.missed, self.between, self.bridged, self.bounded, success)
         if len(self._latest) < 2:
             return LoopSummary(*counts, *([float('nan')] * 6))
         start, compute, late = np.array(self._latest).T

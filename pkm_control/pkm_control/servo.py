@@ -13,6 +13,7 @@ VELOCITY_CUTOFF = 150.0  # [Hz]
 # Of an axis' speed, what a held damping force takes until the next sample: at 1 all. The light
 # modes of the library's robots lose up to 1.64 times as much; from 2 on they would gain speed.
 HELD_DAMPING = 1.0
+BORNE_TIME = 0.1  # [s] in which a force counts as one that the robot needs: weight, friction
 MEMORY = 0.5  # [s] in which a late sample counts for e times less: late ones seldom come alone
 
 
@@ -66,9 +67,9 @@ class JointServo:
     The low pass acts on the derivative of the error, not of the position: its delay
     then costs phase margin only and adds no error of its own along a fast motion.
 
-    A force stays until the next sample: at full bandwidth each of several late samples would let
-    the axes overshoot more. So the bandwidth shrinks to what the longest interval of late allows;
-    the damping ratio stays.
+    A force stays until the next one: at full bandwidth each of several late samples would let
+    the axes overshoot more. So the bandwidth shrinks to what the longest interval of late allows
+    in which a force was held; the damping ratio stays. Intervals that `coast` bridges hold none.
     """
 
     def __init__(self, gains: ServoGains, velocity_cutoff: float = VELOCITY_CUTOFF) -> None:
@@ -76,21 +77,53 @@ class JointServo:
         self._derivative = FilteredDerivative(velocity_cutoff)
         # [1/s] by which the damping alone brings each axis to rest
         self._damping_rate = gains.derivative / gains.inertia
-        self._held = 0.0  # [s] longest interval of late
+        self._held = 0.0  # [s] longest interval of late in which a force was held
+        self._coasted = 0.0  # [s] since the last sample, by `coast`
         self.bandwidth_share = 1.0  # of the slowest axis
         self.rate = np.zeros_like(gains.proportional)  # (n_a,) of the error, filtered
+        self._stiffness, self._damping = gains.proportional, gains.derivative  # with that bandwidth
+        self._mean = self._borne = (
+            self.rate
+        )  # (n_a,) [N, N m] force of late, and when measured last
+        self._expected = self.rate, self.rate  # error beyond that of `borne`, and its rate
 
     def reset(self) -> None:
         """Forget the past errors."""
         self._derivative.reset()
-        self._held, self.bandwidth_share = 0.0, 1.0
-        self.rate = np.zeros_like(self.rate)
+        self._held, self._coasted, self.bandwidth_share = 0.0, 0.0, 1.0
+        self.rate = self._mean = self._borne = np.zeros_like(self.rate)
+        self._expected = self.rate, self.rate
 
     def feedback(self, interval: float, error: Floats) -> Floats:
         """Force (n_a,) [N, N m] for the error (n_a,), `interval` [s] after the last one."""
         self.rate = self._derivative.update(interval, error)
-        self._held = max(interval, self._held * math.exp(-interval / MEMORY))
+        held, self._coasted = max(interval - self._coasted, 0.0), 0.0
+        self._held = max(held, self._held * math.exp(-interval / MEMORY))
         share = HELD_DAMPING / np.maximum(self._damping_rate * self._held, HELD_DAMPING)
         self.bandwidth_share = float(share.min())
-        stiffness = share**2 * self.gains.proportional
-        return stiffness * error + share * self.gains.derivative * self.rate
+        self._stiffness = share**2 * self.gains.proportional
+        self._damping = share * self.gains.derivative
+        force = self._stiffness * error + self._damping * self.rate
+        self._average(held, force)
+        self._borne = self._mean
+        self._expected = error - self._borne / self._stiffness, self.rate
+        return force
+
+    def coast(self, interval: float) -> Floats:
+        """Force (n_a,) for an error that nobody measures, `interval` [s] after the last force.
+
+        The mean force of late stays; what the error has beyond it goes to rest as this servo lets
+        it on an axis of its own. Implicit steps: they do not swing up however long they are.
+        """
+        self._coasted += interval
+        error, rate = self._expected
+        mass = self.gains.inertia + interval * (self._damping + interval * self._stiffness)
+        rate = (self.gains.inertia * rate - interval * self._stiffness * error) / mass
+        error = error + interval * rate
+        self._expected = error, rate
+        force = self._borne + self._stiffness * error + self._damping * rate
+        self._average(interval, force)
+        return force
+
+    def _average(self, interval: float, force: Floats) -> None:
+        self._mean = self._mean - math.expm1(-interval / BORNE_TIME) * (force - self._mean)

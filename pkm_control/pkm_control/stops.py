@@ -30,6 +30,11 @@ class StopEvent(Enum):
         2,
         'the enabling device is released, or silent, in a motion',
     )
+    STATES_LOST = (
+        ErrorCode.STATE_TIMEOUT,
+        2,
+        'joint states are missing in a motion for more than `bridged_cycles` cycles',
+    )
     TRACKING_BOUND = (
         ErrorCode.TRACKING_ERROR,
         2,

@@ -23,7 +23,7 @@ from pkm_control.gains import servo_gains  # noqa: E402
 from pkm_control.nodes.control_loop import ControlLoop  # noqa: E402
 from pkm_control.nodes.joint_state_reader import JointStateReader  # noqa: E402
 from pkm_control.stops import StopEvent  # noqa: E402
-from pkm_dynamics.trajectories import PointToPoint  # noqa: E402
+from pkm_dynamics.trajectories import Phase, PointToPoint  # noqa: E402
 
 AXES = ['x', 'y', 'z']
 
@@ -75,6 +75,7 @@ class Bench:
         output = SimpleNamespace(
             publish=self._publish,
             repeat=lambda: self.sent.append('repeat'),
+            command=lambda forces: self.sent.append('bridge'),
             zero=lambda: self.sent.append('zero'),
         )
         self.drives = SimpleNamespace(close=self._close_brakes, closed=False, commanded=True)
@@ -344,19 +345,19 @@ def test_a_stop_is_final_for_the_state_that_was_answered() -> None:
     bench = active()
     bench.loop.deactivate()
     bench.feed(state(10**9))
-    assert bench.sent == ['command', 'zero'] and bench.loop.statistics.repeated == 0
+    assert bench.sent == ['command', 'zero'] and bench.loop.statistics.between == 0
 
 
 def test_an_activation_begins_anew() -> None:
     bench = active()
     bench.feed(state(10**9))
-    assert bench.loop.statistics.repeated == 1 and bench.loop.fault is None
+    assert bench.loop.statistics.between == 1 and bench.loop.fault is None
     bench.feed(state(10**9 + 10**6, (0.0, math.nan, 0.0)))
     assert bench.loop.fault is bench.faults[0]
     bench.feed(state(10**9))
     bench.loop.activate()
     assert bench.loop.fault is None and bench.loop.commanding
-    assert bench.loop.statistics.repeated == 0 and bench.loop.statistics.cycles == 1
+    assert bench.loop.statistics.between == 0 and bench.loop.statistics.cycles == 1
     assert bench.sent == ['command', 'repeat', 'zero', 'command']
     bench.loop.deactivate()
     assert bench.loop.fault is None  # nothing failed
@@ -612,8 +613,78 @@ def test_thread_keeps_its_deadlines_and_repeats_for_want_of_states() -> None:
     while len(bench.sent) < 20 and time.monotonic() < end:
         time.sleep(1e-3)
     bench.loop.close()
-    assert bench.sent[:3] == ['command', 'repeat', 'repeat'] and bench.sent[-1] == 'zero'
-    assert bench.loop.statistics.repeated == len(bench.sent) - 2
+    assert set(bench.sent[1:-1]) <= {'repeat', 'bridge'}  # held for a while, then bridged
+    assert (bench.sent[0], bench.sent[-1]) == ('command', 'zero')
+    assert bench.loop.statistics.between == len(bench.sent) - 2
+
+
+def timed(clock, states: int = 20, interval: float = 1e-3) -> Bench:
+    """A loop of 1 kHz in motion, whose states came at this interval."""
+    bench = Bench(rate=1000.0, timeout=0.1)
+    for k in range(states):
+        bench.feed(state(round(1e9 + k * interval * 1e9)))
+        if k == states - 5:
+            bench.loop.activate()
+            controller, far = bench.loop.controller, np.full(6, 0.5)
+            controller.start(controller.plan(PointToPoint([0.0, 5.0], [np.zeros(6), far])))
+        clock.now += interval
+    bench.loop.cycle()
+    bench.sent.clear()
+    return bench
+
+
+def test_lost_states_are_bridged_then_the_robot_stops_then_commands_end(clock) -> None:
+    bench = timed(clock)
+    sent = []
+    for _ in range(120):
+        bench.loop.cycle()
+        sent.append(bench.sent[-1])
+        clock.now += 1e-3
+        bench.loop.watch()
+    lost = sent.index('bridge')
+    assert 0 < lost <= 3 and sent[:lost] == ['repeat'] * lost
+    end = sent.index('zero')
+    assert set(sent[lost:end]) == {'bridge'} and end == pytest.approx(100, abs=3)
+    assert [fault.code for fault in bench.faults] == [ErrorCode.STATE_TIMEOUT]
+    assert bench.loop.statistics.bridged == end - lost
+    (outcome,) = bench.outcomes
+    assert outcome.code is ErrorCode.STATE_TIMEOUT and 'new stamp' not in outcome.message
+
+
+@pytest.mark.parametrize(('missing', 'stops'), [(49, False), (60, True)])
+def test_states_that_come_back_go_on_or_find_the_robot_stopping(clock, missing, stops) -> None:
+    bench = timed(clock)
+    for _ in range(missing):
+        bench.loop.cycle()
+        clock.now += 1e-3
+    q = bench.loop.last_result.desired_position
+    later = 10**9 + (19 + missing) * 10**6
+    bench.feed(state(later, q))
+    assert bench.sent[-1] == 'command' and bench.faults == []
+    assert bench.loop.controller.busy
+    assert (bench.loop.last_result.phase is Phase.STOPPING) == stops
+    for k in range(1, 600):
+        if bench.outcomes:
+            break
+        bench.feed(state(later + k * 10**6, bench.loop.last_result.desired_position))
+    assert [each.code for each in bench.outcomes] == [ErrorCode.STATE_TIMEOUT] * stops
+    if stops:
+        assert bench.outcomes[0].message.endswith('50 cycles are bridged')
+        assert bench.loop.commanding and bench.faults == []
+
+
+def test_a_robot_slower_than_the_loop_loses_no_state(clock) -> None:
+    bench, random = timed(clock, interval=4e-3), np.random.default_rng(4)
+    stamp = 10**9 + 80 * 10**6
+    bench.feed(state(stamp, bench.loop.last_result.desired_position))
+    for _ in range(100):
+        for _ in range(int(random.integers(2, 7))):
+            bench.loop.cycle()
+            clock.now += 1e-3
+            stamp += 10**6
+        bench.feed(state(stamp, bench.loop.last_result.desired_position))
+    assert 'bridge' not in bench.sent and bench.loop.statistics.bridged == 0
+    assert bench.loop.statistics.summary().success_rate == 1.0
 
 
 def test_thread_in_lockstep_answers_every_state() -> None:

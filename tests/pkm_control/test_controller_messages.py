@@ -124,7 +124,9 @@ def test_diagnostics_show_the_figures_of_the_loop() -> None:
         statistics.add(start=k * 0.004, compute=k * 1e-6, late=k * 1e-5)
     statistics.miss(7)
     for _ in range(9):
-        statistics.repeat()
+        statistics.wait(lost=True)
+    for _ in range(5):
+        statistics.wait(lost=False)
     ControllerDiagnostics(node, 'palida').publish(loop(statistics=statistics))
     values = {item.key: item.value for item in node.messages[-1].status[0].values}
     assert values == {
@@ -139,7 +141,8 @@ def test_diagnostics_show_the_figures_of_the_loop() -> None:
         'servo bandwidth [%]': '62',
         'rate [Hz]': '250.0',
         'missed deadlines': '7',
-        'repeated commands': '9',
+        'cycles between states': '5',
+        'bridged cycles': '9',
         'bounded feedforward [cycles]': '0',
         'compute time p50 [s]': '0.000050',
         'compute time p99 [s]': '0.000099',
@@ -181,8 +184,8 @@ def test_diagnostics_warn_of_states_that_come_too_late() -> None:
         assert last.level == expected
         statistics.miss(300)
     assert last.message == (
-        'active, but only 70% of the cycles have a new state in time; the servo keeps 62% of its '
-        'bandwidth'
+        'active, but only 70% of the states come and are answered in time; the servo keeps 62% of '
+        'its bandwidth'
     )
 
 

@@ -34,18 +34,18 @@ def test_there_are_figures_from_the_second_cycle_on() -> None:
     statistics = LoopStatistics()
     for count in (0, 1):
         summary = statistics.summary()
-        assert (summary.cycles, summary.missed, summary.repeated) == (count, 0, 0)
+        assert (summary.cycles, summary.missed, summary.between + summary.bridged) == (count, 0, 0)
         figures = [summary.rate, summary.compute_p50, summary.compute_p99, summary.compute_max]
         assert all(map(math.isnan, [*figures, summary.late_p50, summary.late_p99]))
         statistics.add(start=0.5 * count, compute=1e-4, late=2e-4)
     statistics.miss(3)
-    statistics.repeat()
-    statistics.repeat()
+    statistics.wait(lost=True)
+    statistics.wait(lost=False)
     summary = statistics.summary()
-    assert (summary.cycles, summary.missed, summary.repeated) == (2, 3, 2)
+    assert (summary.cycles, summary.missed, summary.between + summary.bridged) == (2, 3, 2)
     assert summary.rate == pytest.approx(2.0)
     assert summary.late_p50 == pytest.approx(2e-4)
-    assert summary.success_rate == pytest.approx(2 / 7)
+    assert summary.success_rate == pytest.approx(2 / 6)
 
 
 def test_success_is_that_of_the_latest_thousand_periods() -> None:

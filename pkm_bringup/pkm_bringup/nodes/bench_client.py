@@ -27,6 +27,7 @@ WARM_UP = 2.0  # [s] of motion before anything counts
 # A loaded machine shall show figures, not a stop by the watchdog or the tracking bounds.
 PATIENT = {
     'state_timeout': 5.0,  # [s]
+    'bridged_cycles': 100000,
     'lockstep_timeout': 60.0,  # [s]
     'max_position_error': 0.5,  # [m, rad]
     'fault_position_error': 1.0,  # [m, rad]
@@ -76,7 +77,7 @@ class Report:
 
     at: float
     phase: str
-    counts: tuple[int, ...]  # cycles, missed deadlines, repeated commands
+    counts: tuple[int, ...]  # cycles, missed deadlines, cycles without a new state
     simulated_time: float  # [s]
     step_time: dict[str, float]  # [us] p50, p99, max
     lateness: dict[str, float]  # [us] p50, p99
@@ -89,12 +90,20 @@ class Report:
         def number(key: str) -> float:
             return float(values.get(key, 'nan'))
 
-        counted = ('cycles', 'missed deadlines', 'repeated commands')
+        counted = ('cycles', 'missed deadlines')
+        waiting = ('cycles between states', 'bridged cycles')
         step = {p: number(f'compute time {p} [s]') * MICRO for p in ('p50', 'p99', 'max')}
         late = {p: number(f'deadline lateness {p} [s]') * MICRO for p in ('p50', 'p99')}
-        counts = tuple(int(values.get(key, '0')) for key in counted)
+        *counts, between, bridged = (int(values.get(key, '0')) for key in (*counted, *waiting))
         simulated = number('simulated time [s]')
-        return cls(time.monotonic(), values.get('phase', IDLE), counts, simulated, step, late)
+        return cls(
+            time.monotonic(),
+            values.get('phase', IDLE),
+            (*counts, between + bridged),
+            simulated,
+            step,
+            late,
+        )
 
 
 class _Graph:
@@ -210,7 +219,7 @@ def _by_diagnostics(graph: _Graph, begun: float) -> dict[str, Any]:
         pairs = zip(heard[0].counts, heard[-1].counts, strict=True)
         counted[node] = [last - first for first, last in pairs]
     last = graph.heard[CONTROLLER][-1]
-    cycles, missed, repeated = counted[CONTROLLER]
-    counts = {'cycles': cycles, 'missed_deadlines': missed, 'repeated_commands': repeated}
+    cycles, missed, waiting = counted[CONTROLLER]
+    counts = {'cycles': cycles, 'missed_deadlines': missed, 'cycles_without_state': waiting}
     counts['missed_deadlines_robot'] = counted[ROBOT][1]
     return {**counts, 'step_time': last.step_time, 'lateness': last.lateness}

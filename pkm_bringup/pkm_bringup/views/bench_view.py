@@ -160,7 +160,7 @@ def _print_loop(loop: dict[str, Any]) -> None:
         f'{loop["duration"]:.1f} s\n'
         f'rate {loop["rate"]:.1f} Hz, {loop["commands"]} commands; missed deadlines: controller '
         f'{loop["missed_deadlines"]}, robot {loop["missed_deadlines_robot"]}; cycles without a '
-        f'new state {loop["repeated_commands"]}\n[us]\n'
+        f'new state {loop["cycles_without_state"]}\n[us]\n'
     )
     _spreads(
         {

@@ -18,6 +18,7 @@ from pkm_control.nodes.brakes import Brakes
 from pkm_control.nodes.controller_publishers import ControllerPublishers
 from pkm_control.nodes.joint_state_reader import JointStateReader, PolledSubscription
 from pkm_control.plausibility import PositionLeaps
+from pkm_control.safeguards.lost_states import BRIDGED_CYCLES, LONGEST_HOLD, LostStates
 from pkm_control.safeguards.state_sources import StateSources
 from pkm_control.shutdown import Shutdown, ShutdownPhase, ShutdownTimes
 from pkm_control.stops import StopEvent
@@ -63,6 +64,7 @@ class ControlLoop:
         on_end: Callable[[], None] = lambda: None,  # commands have ended, in whatever thread
         on_turn: Callable[[], None] = lambda: None,  # in the thread, at least every LONGEST_WAIT
         shutdown_times: ShutdownTimes | None = None,
+        bridged_cycles: int = BRIDGED_CYCLES,  # that a lost state costs before the robot stops
     ) -> None:
         self.controller = controller
         self.statistics = LoopStatistics()
@@ -84,6 +86,7 @@ class ControlLoop:
         self._ended = threading.Event()
         self._leaps = PositionLeaps(controller.model, LEAPS)
         self._sources = StateSources()
+        self._lost = LostStates(bridged_cycles)
         self._latest: _Measurement | None = None
         self._bad: ControlFault | None = None
         self._fault: ControlFault | None = None
@@ -239,6 +242,8 @@ class ControlLoop:
         arrival = heard = time.monotonic()
         if self.commanding and latest is not None and latest.nanoseconds == nanoseconds:
             arrival = latest.arrival  # a clock that stands still is no sign of life
+        if latest is None or latest.nanoseconds != nanoseconds:
+            self._lost.heard(nanoseconds * 1e-9)
         self._latest = _Measurement(stamp, nanoseconds, positions, heard, arrival)
         return True
 
@@ -279,8 +284,7 @@ class ControlLoop:
             if not self.commanding or latest is None:
                 return None
             if latest.nanoseconds == self._answered:
-                self.statistics.repeat()
-                self._output.repeat()
+                self._bridge(latest)
                 return None
             start = time.perf_counter()
             now = (latest.nanoseconds - self._origin) * 1e-9
@@ -294,6 +298,20 @@ class ControlLoop:
                 self._shutdown = Shutdown(self._times, result.fault)
             self._advance(now)
         return result.outcome
+
+    def _bridge(self, latest: _Measurement) -> None:
+        """Go on without a new state; the last command stays in lockstep and while one may come."""
+        age = time.monotonic() - latest.arrival
+        lost = self._period is not None and self._lost.missing(age)
+        self.statistics.wait(lost)
+        if self._period is None or not lost and age <= LONGEST_HOLD:
+            self._output.repeat()
+            return
+        now = (latest.nanoseconds - self._origin) * 1e-9 + age
+        if self._lost.too_many:
+            message = f'no joint state for {age:.4f} s, {self._lost.most} cycles are bridged'
+            self.controller.stop(StopEvent.STATES_LOST, message, now)
+        self._output.command(self.controller.bridge(now))
 
     def _advance(self, now: float) -> None:
         """Open the brakes once a force bears the robot, close them for a shut-down."""

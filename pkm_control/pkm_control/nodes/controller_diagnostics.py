@@ -89,7 +89,7 @@ class ControllerDiagnostics:
                 level = DiagnosticStatus.WARN
                 share = loop.controller.bandwidth_share
                 message += (
-                    f', but only {summary.success_rate:.0%} of the cycles have a new state in '
+                    f', but only {summary.success_rate:.0%} of the states come and are answered in '
                     f'time; the servo keeps {share:.0%} of its bandwidth'
                 )
             elif loop.commanding and (bounded := _bounded(loop)):
@@ -130,7 +130,8 @@ def _figures(loop: ControlLoop, summary: LoopSummary) -> dict[str, str]:
         'servo bandwidth [%]': f'{100 * loop.controller.bandwidth_share:.0f}',
         'rate [Hz]': f'{summary.rate:.1f}',
         'missed deadlines': str(summary.missed),
-        'repeated commands': str(summary.repeated),
+        'cycles between states': str(summary.between),
+        'bridged cycles': str(summary.bridged),
         'bounded feedforward [cycles]': str(summary.bounded),
         'compute time p50 [s]': f'{summary.compute_p50:.6f}',
         'compute time p99 [s]': f'{summary.compute_p99:.6f}',

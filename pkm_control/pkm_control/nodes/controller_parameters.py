@@ -7,6 +7,7 @@ from typing import Any
 
 from pkm_control.control_types import ControllerOptions
 from pkm_control.gains import BANDWIDTH, DAMPING
+from pkm_control.safeguards.lost_states import BRIDGED_CYCLES
 from pkm_control.servo import VELOCITY_CUTOFF
 from pkm_control.shutdown import ShutdownTimes
 from pkm_description.nodes.node_parameters import NodeParameter
@@ -51,6 +52,14 @@ PARAMETERS = (
         's',
         1e-2,
         600.0,
+    ),
+    NodeParameter(
+        'bridged_cycles',
+        BRIDGED_CYCLES,
+        'cycles with a lost joint state until a smooth stop; timer mode',
+        '1',
+        0,
+        100000,
     ),
     NodeParameter(
         'bandwidth', BANDWIDTH, 'natural frequency of each axis of the servo', 'Hz', 0.01, 1e3

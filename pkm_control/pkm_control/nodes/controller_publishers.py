@@ -44,11 +44,8 @@ class ControllerPublishers:
 
     def publish(self, result: StepResult, stamp: Time, compute_time: float) -> None:
         """Publish the command first: a robot waits for it, nobody waits for the state."""
-        command, motors = _doubles(result.command), self._motors
-        told = command if motors is None else _doubles(motors.motor_efforts(result.command))
-        self._command.data = told
         stamp_command(self._command, stamp)
-        self._commands.publish(self._command)
+        self.command(result.command)
         state = self._state
         state.header.stamp = stamp
         state.phase = int(result.phase)
@@ -56,11 +53,17 @@ class ControllerPublishers:
             setattr(state, name, getattr(result, name))
         for name in ARRAYS:
             setattr(state, name, _doubles(getattr(result, name)))
-        state.command = command
+        state.command = _doubles(result.command)
         state.saturated = result.saturated.tolist()
         state.compute_time = compute_time
         state.rate = result.rate
         self._states.publish(state)
+
+    def command(self, forces: NDArray[np.float64]) -> None:
+        """Send forces (n_a,) [N, N m], as the answer to whatever state was answered last."""
+        motors = self._motors
+        self._command.data = _doubles(forces if motors is None else motors.motor_efforts(forces))
+        self._commands.publish(self._command)
 
     def repeat(self) -> None:
         """Send the last command again."""

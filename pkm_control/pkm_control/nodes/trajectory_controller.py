@@ -256,6 +256,7 @@ class TrajectoryControllerNode(LifecycleNode):
             self._on_end,
             self._poll,
             ShutdownTimes(values['settle_time'], values['brake_time']),
+            values['bridged_cycles'],
         )
 
     def _release(self) -> None:
