@@ -84,8 +84,9 @@ def test_the_last_command_is_repeated_and_zero_is_zero() -> None:
 def loop(**changes):
     facts = {'commanding': True, 'running': True, 'last_result': result(), 'state_age': 0.002}
     facts |= {'statistics': LoopStatistics(), 'period': None}
+    facts |= {'stopping': False, 'has_recent_state': True}
     named = SimpleNamespace(name='nominal')
-    facts['controller'] = SimpleNamespace(feedforward=named, bandwidth_share=0.62)
+    facts['controller'] = SimpleNamespace(feedforward=named, bandwidth_share=0.62, busy=False)
     return SimpleNamespace(**(facts | changes))
 
 
@@ -95,8 +96,7 @@ def test_diagnostics_keep_a_fault_until_commands_flow_again() -> None:
 
     def status(of) -> DiagnosticStatus:
         diagnostics.publish(of)
-        (found,) = node.messages[-1].status
-        return found
+        return node.messages[-1].status[0]
 
     assert status(None).message == 'not configured'
     active = status(loop())
@@ -192,7 +192,7 @@ def test_diagnostics_warn_of_states_that_come_too_late() -> None:
 def test_diagnostics_warn_of_a_feedforward_at_its_bound() -> None:
     node, named = Node(), SimpleNamespace(name='wls')
     model = SimpleNamespace(actuated_joints=['a', 'b'])
-    controller = SimpleNamespace(feedforward=named, bandwidth_share=1.0, model=model)
+    controller = SimpleNamespace(feedforward=named, bandwidth_share=1.0, model=model, busy=True)
     bounded = replace(result(), bounded=np.array([False, True]))
     ControllerDiagnostics(node, 'palida').publish(loop(last_result=bounded, controller=controller))
     status = node.messages[-1].status[0]
