@@ -9,14 +9,15 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy')
 
+from builtin_interfaces.msg import Time  # noqa: E402
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
 from graph import Graph  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import Float64MultiArray  # noqa: E402
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension  # noqa: E402
 from std_srvs.srv import SetBool, Trigger  # noqa: E402
 
-from pkm_dynamics.nodes.command_stamps import stamp_command  # noqa: E402
+from pkm_dynamics.nodes.command_stamps import CommandDeadline, answered_time, stamp_command  # noqa: E402
 from pkm_dynamics.nodes.simulated_robot import SimulatedRobot  # noqa: E402
 from pkm_msgs.msg import MotorCurrents  # noqa: E402
 
@@ -93,6 +94,40 @@ def test_answers_to_another_state_are_stale():
         assert robot.time() == 0.001
         robot.command(np.zeros(6), second)
         robot.until(lambda: robot.time() == 0.002)
+
+
+def test_commands_that_come_too_late_are_not_applied():
+    """They answer old states, states yet to come, or none; zero force is taken at any age."""
+    with Robot('lockstep:=false', 'command_age:=0.5', 'command_timeout:=5.0', *QUIET) as robot:
+        robot.until(lambda: robot.time() > 0.6)
+        home = np.array(robot.heard['joint_states'][-1].position)
+        old, coming = robot.heard['joint_states'][0].header.stamp, Time(sec=10_000)
+        robot.command(np.ones(6), old)
+        robot.command(np.ones(6), coming)
+        message = Float64MultiArray(data=[1.0] * 6)
+        message.layout.dim = [MultiArrayDimension(label='stamp:soon', size=6, stride=6)]
+        robot.publisher.publish(message)
+        robot.until(lambda: robot.diagnosed('late commands') == '3')
+        np.testing.assert_array_equal(robot.heard['joint_states'][-1].position, home)
+
+        def pushed():
+            robot.command(np.ones(6), robot.heard['joint_states'][-1].header.stamp)
+            return np.any(robot.heard['ground_truth'][-1].effort)
+
+        robot.until(pushed)
+        robot.command(np.zeros(6), old)
+        robot.until(lambda: not np.any(robot.heard['ground_truth'][-1].effort))
+
+
+def test_the_age_of_commands():
+    """The limit itself is in time; a command without a stamp has no age."""
+    deadline, command = CommandDeadline(0.02), Float64MultiArray(data=[1.0])
+    assert answered_time(command) is None and deadline.allows(command, 1e6)
+    stamp_command(command, Time(sec=3, nanosec=5_000_000))
+    assert answered_time(command) == 3.005
+    ages = {-0.001: False, 0.0: True, 0.02: True, 0.0201: False}
+    assert {age: deadline.allows(command, 3.005 + age) for age in ages} == ages
+    assert deadline.late == 2
 
 
 def test_an_unanswered_state_is_repeated():

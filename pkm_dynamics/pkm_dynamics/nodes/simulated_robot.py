@@ -25,7 +25,7 @@ from pkm_description.nodes.qos import LATCHED
 from pkm_description.nodes.running import quick_executor, run_node
 from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.nodes.command_stamps import label_of, stamp_label
+from pkm_dynamics.nodes.command_stamps import CommandDeadline, label_of, stamp_label
 from pkm_dynamics.nodes.plant_publishers import PlantPublishers, set_stamp
 from pkm_dynamics.simulation import PlantEffects, PlantSample, SimulatedPlant
 from pkm_dynamics.simulation.effects import SWITCHES
@@ -42,6 +42,14 @@ PARAMETERS = (
     ),
     NodeParameter(
         'command_timeout', 0.1, 'without a command for this long the brakes close', 's', 1e-3, 60.0
+    ),
+    NodeParameter(
+        'command_age',
+        0.1,
+        'of the state that a stamped command answers; older: refused',
+        's',
+        1e-3,
+        60.0,
     ),
     NodeParameter(
         'brake_time', 0.03, 'from a command to the closed brakes, simulated', 's', 0.0, 10.0
@@ -72,7 +80,8 @@ class SimulatedRobot(Node):
     results do not depend on the machine's load; without an answer the state is
     published again. When running freely a thread of its own steps the plant at
     absolute deadlines with the latest command; without one for `command_timeout` the
-    brakes hold the robot where it is. Nothing moves before the first command. Brakes that were
+    brakes hold the robot where it is. A command that answers a state older than `command_age` is
+    not applied. Nothing moves before the first command. Brakes that were
     told to close on `brakes/close` hold it, too, whatever the commands, until they are told to
     open; `brakes/closed` says whether they do.
     """
@@ -90,6 +99,7 @@ class SimulatedRobot(Node):
         self._lockstep = bool(values['lockstep'])
         self._period = step / values['realtime_factor']
         self._timeout = float(values['command_timeout'])
+        self._deadline = CommandDeadline(values['command_age'] * values['realtime_factor'])
         self._rejected = self._missed = self._stale = 0
         self._command: Floats | None = None
         self._commanded_at = self._published_at = time.monotonic()
@@ -158,6 +168,11 @@ class SimulatedRobot(Node):
             return
         if self._motors is not None:
             command = self._motors.joint_efforts(command)
+        if not self._lockstep and not self._deadline.allows(message, self._plant.time):
+            limit = self._deadline.longest
+            text = f'command refused: it answers no state of the last {limit:g} s'
+            self.get_logger().warning(text, throttle_duration_sec=1.0)
+            return
         if self._lockstep:
             self._repeat = REPEAT if label else UNSTAMPED_REPEAT
             self._step(command)
@@ -298,6 +313,7 @@ class SimulatedRobot(Node):
             'closure gap [m]': f'{gap:.3e}',
             'rejected commands': str(self._rejected),
             'stale commands': str(self._stale),
+            'late commands': str(self._deadline.late),
             'missed deadlines': str(self._missed),
         }
         robot, stamp = self._plant.description.name, Time()
