@@ -35,6 +35,7 @@ TOPICS = {
     'brakes/closed': 'brakes_closed',
     'drives/ready': 'drives_ready',
     'drives/homed': 'drives_homed',
+    'trajectory_controller/joint_trajectory': 'joint_trajectory',
 }
 ARGUMENTS = (
     DeclareLaunchArgument(
@@ -95,6 +96,11 @@ ARGUMENTS = (
         default_value='drives/homed',
         description='Topic on which the drives say whether their positions are valid '
         '(std_msgs/Bool).',
+    ),
+    DeclareLaunchArgument(
+        'joint_trajectory',
+        default_value='trajectory_controller/joint_trajectory',
+        description='Topic of motions of the actuated joints (trajectory_msgs/JointTrajectory).',
     ),
     DeclareLaunchArgument(
         'lockstep',

@@ -27,6 +27,9 @@ from pkm_dynamics.trajectories import Execution
 from pkm_dynamics.worker_process import WorkerProcess
 from pkm_msgs.action import FollowPlatformTrajectory
 
+# A function of a model and its arguments, which returns a checked motion in another process
+Check = tuple[Callable[..., Execution], tuple[Any, ...]]
+
 
 class FollowServer:
     """Checks goals, starts them, reports them.
@@ -55,6 +58,8 @@ class FollowServer:
         self._on_rejected = on_rejected
         self._handle: ServerGoalHandle | None = None  # from the check of a goal to its end
         self._done: Future | None = None  # while the goal moves the robot
+        self._clientless = False  # whether what is under way is no goal of the action
+        self._revoked = ''  # why what is under way shall not begin
         self._background = Background(node, 'feasibility')
         self._worker: WorkerProcess | None = None
         self._client = client
@@ -72,7 +77,7 @@ class FollowServer:
     @property
     def busy(self) -> bool:
         """Whether a goal is checked or moves the robot."""
-        return self._handle is not None
+        return self._handle is not None or self._clientless
 
     def close(self) -> None:
         """End thread and process of the feasibility check."""
@@ -118,12 +123,39 @@ class FollowServer:
         )
         handle.publish_feedback(feedback)
 
+    def revoke(self, reason: str) -> None:
+        """Stop what moves the robot, by category 2; what is still checked will not begin."""
+        loop = self._loop()
+        if self._done is None:
+            self._revoked = reason if self.busy else ''
+        if loop is not None and loop.controller.busy:
+            with loop.lock:
+                loop.controller.stop(StopEvent.CANCEL, reason)
+
+    async def run(self, asked: Callable[[ControlLoop], Check]) -> Outcome:
+        """Follow a motion that no client of the action has sent, checked like a goal."""
+        if self.busy:
+            return self.reject(ErrorCode.BUSY, 'a motion is under way; stop it first')
+        self._clientless, self._revoked = True, ''
+        try:
+            self._interlocks.check_motion(time.monotonic())
+            loop = self._active_loop()
+            with loop.lock:
+                check = asked(loop)
+            return await self._moved(*await self._checked_by(loop, check))
+        except ControlFault as rejection:
+            return self.reject(rejection.code, str(rejection))
+        except Exception as error:
+            self._node.get_logger().error(''.join(traceback.format_exception(error)))
+            return self.reject(ErrorCode.BAD_TRAJECTORY, f'{type(error).__name__}: {error}')
+        finally:
+            self._clientless, self._done = False, None
+
     async def _checked(self, goal: FollowPlatformTrajectory.Goal) -> tuple[Execution, float]:
         """Return the execution of a goal and its largest rate; ControlFault where it cannot be."""
         self._interlocks.check_motion(time.monotonic())
         loop = self._active_loop()
-        model = loop.controller.model
-        robot, own = goal.trajectory.robot, model.description.name
+        robot, own = goal.trajectory.robot, loop.controller.model.description.name
         if robot not in ('', own):
             message = f"the trajectory is for robot '{robot}', this is '{own}'"
             raise ControlFault(ErrorCode.WRONG_ROBOT, message)
@@ -131,21 +163,24 @@ class FollowServer:
             kind, arguments = trajectory_arguments(goal.trajectory)
             with loop.lock:
                 start = loop.controller.resting_coordinates(arguments['coordinates'])
-            how = int(goal.periods), goal.ramp_time, start, goal.approach_speed
-            plan, description = GoalPlan(kind, arguments, *how), model.description
-            execution: Execution = await self.compute(
-                description, checked_execution, plan, self._rate
-            )
+        except PkmError as error:
+            raise _refusal(error) from error
+        how = int(goal.periods), goal.ramp_time, start, goal.approach_speed
+        check = checked_execution, (GoalPlan(kind, arguments, *how), self._rate)
+        return await self._checked_by(loop, check)
+
+    async def _checked_by(self, loop: ControlLoop, check: Check) -> tuple[Execution, float]:
+        """Return a motion and its largest rate, checked in the other process."""
+        function, arguments = check
+        description = loop.controller.model.description
+        try:
+            execution: Execution = await self.compute(description, function, *arguments)
             rate = 1.0
             if self._interlocks.has_enabling_device:
                 speed = await self.compute(description, fastest, execution)
                 rate = min(1.0, self._reduced_speed / max(speed, self._reduced_speed))
-        except ControlFault:
-            raise
         except PkmError as error:
-            malformed = type(error) is TrajectoryError
-            code = ErrorCode.BAD_TRAJECTORY if malformed else ErrorCode.INFEASIBLE
-            raise ControlFault(code, str(error)) from error
+            raise _refusal(error) from error
         return execution, rate
 
     def _active_loop(self) -> ControlLoop:
@@ -173,27 +208,42 @@ class FollowServer:
 
     async def _outcome(self, handle: ServerGoalHandle) -> Outcome:
         """Check a goal, follow it, and say how that ended."""
-        if self._handle is not None:
-            return self._rejected(ErrorCode.BUSY, 'another goal is under way; cancel it first')
-        self._handle = handle
+        if self.busy:
+            return self.reject(ErrorCode.BUSY, 'another goal is under way; cancel it first')
+        self._handle, self._revoked = handle, ''
         try:
             return await self._follow(handle, *await self._checked(handle.request))
         except ControlFault as rejection:
-            return self._rejected(rejection.code, str(rejection))
+            return self.reject(rejection.code, str(rejection))
         except Exception as error:
             self._node.get_logger().error(''.join(traceback.format_exception(error)))
-            return self._rejected(ErrorCode.BAD_TRAJECTORY, f'{type(error).__name__}: {error}')
+            return self.reject(ErrorCode.BAD_TRAJECTORY, f'{type(error).__name__}: {error}')
         finally:
             self._handle = self._done = None
 
-    def _rejected(self, code: ErrorCode, reason: str) -> Outcome:
+    def reject(self, code: ErrorCode, reason: str) -> Outcome:
+        """Say why something that was asked for is not followed."""
         self._on_rejected(code, reason)
         return Outcome(code, reason, TrackingStatistics.empty(0))
 
     async def _follow(self, handle: ServerGoalHandle, execution: Execution, rate: float) -> Outcome:
-        self._interlocks.check_motion(time.monotonic())
         if handle.is_cancel_requested:
             raise ControlFault(ErrorCode.CANCELED, 'canceled by the client')
+
+        def begun() -> None:
+            if handle.is_cancel_requested:
+                self._on_cancel(handle)
+            self._client.begin(bytes(handle.goal_id.uuid), handle.request.heartbeat_timeout)
+
+        return await self._moved(execution, rate, begun)
+
+    async def _moved(
+        self, execution: Execution, rate: float, begun: Callable[[], None] = lambda: None
+    ) -> Outcome:
+        """Follow a checked motion to its end; calls `begun` once it moves the robot."""
+        self._interlocks.check_motion(time.monotonic())
+        if self._revoked:
+            raise ControlFault(ErrorCode.CANCELED, self._revoked)
         loop = self._loop()
         if loop is not None and loop.fault is not None:  # it came while the goal was checked
             raise ControlFault(loop.fault.code, str(loop.fault))
@@ -206,9 +256,7 @@ class FollowServer:
             f'following {execution.trajectory!r}, {execution.periods} periods, '
             f'{execution.duration:.2f} s in all, at {rate:.0%} of its speed'
         )
-        if handle.is_cancel_requested:
-            self._on_cancel(handle)
-        self._client.begin(bytes(handle.goal_id.uuid), handle.request.heartbeat_timeout)
+        begun()
         outcome: Outcome = await done
         self._client.end()
         if outcome.succeeded:
@@ -228,3 +276,12 @@ class FollowServer:
             result.tracking_max = statistics.largest.tolist()
             result.saturated_fraction = statistics.saturated_fraction
         return result
+
+
+def _refusal(error: PkmError) -> ControlFault:
+    """Return why a motion is not followed that is malformed, or leaves a limit."""
+    if isinstance(error, ControlFault):
+        return error
+    malformed = type(error) is TrajectoryError
+    code = ErrorCode.BAD_TRAJECTORY if malformed else ErrorCode.INFEASIBLE
+    return ControlFault(code, str(error))

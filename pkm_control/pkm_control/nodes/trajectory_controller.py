@@ -39,6 +39,7 @@ from pkm_control.nodes.controller_parameters import (
 from pkm_control.nodes.controller_publishers import ControllerPublishers
 from pkm_control.nodes.follow_server import FollowServer
 from pkm_control.nodes.joint_state_reader import JointStateReader, PolledSubscription
+from pkm_control.nodes.joint_trajectory_input import JointTrajectoryInput
 from pkm_control.nodes.model_service import ModelRefused, requested_feedforward
 from pkm_control.nodes.safety_inputs import SafetyInputs
 from pkm_control.nodes.slow_motions import SlowMotions
@@ -102,6 +103,7 @@ class TrajectoryControllerNode(LifecycleNode):
         )
         shared = self._follow, self._client, interlocks, values['reduced_speed']
         self._slow = SlowMotions(self, lambda: self.loop, *shared)
+        self._joint_trajectories = JointTrajectoryInput(self, self._follow, rate)
         self._diagnostics = ControllerDiagnostics(self, values['robot'])
         self._health = GraphHealth(self, BYSTANDERS, WATCHMEN)
         self._safety = SafetyInputs(self, lambda: self.loop, interlocks)

@@ -6,6 +6,7 @@ from pkm_dynamics.trajectories.execution import Execution, ExecutionState, Paced
 from pkm_dynamics.trajectories.fourier_series import FourierTrajectory
 from pkm_dynamics.trajectories.point_to_point import PointToPoint
 from pkm_dynamics.trajectories.sampled import SampledTrajectory
+from pkm_dynamics.trajectories.through_states import ThroughStates
 from pkm_dynamics.trajectories.trajectory_files import load_trajectory, trajectory_from_dict
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     'PointToPoint',
     'SampledTrajectory',
     'PacedExecution',
+    'ThroughStates',
     'Trajectory',
     'benchmark_circle',
     'load_trajectory',
