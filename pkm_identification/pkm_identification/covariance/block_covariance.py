@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pkm_identification.arrays import Array, Mask
-from pkm_identification.covariance.blocks import blocks_of
+from pkm_identification.covariance.blocks import blocks_of, effect_of_rows
 from pkm_identification.regression.numerics import determined_directions
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import (
@@ -87,7 +87,7 @@ def block_covariance(
         power = np.diag(along[:, known] @ plain[np.ix_(known, known)] @ along[:, known].T)
         power = power + sum(_variances(problem, estimate, k, along).values for k in in_time)
         if excess is not None:
-            power = np.maximum(power, _between_runs(problem, estimate, along))
+            power = np.maximum(power, variance_between_runs(problem, estimate, along))
         scaled[np.ix_(known, known)] = (root * power) @ root.T
     with np.errstate(divide='ignore', invalid='ignore'):  # Satterthwaite 1946
         freedom = np.where(known & (precision > 0), values**2 / precision, np.inf)
@@ -130,7 +130,7 @@ def _between(problem: Problem, estimate: Estimate, within: Array) -> _Variances 
     if count < 2:
         return None
     assert estimate.bread is not None
-    values = _between_runs(problem, estimate, np.eye(problem.size))
+    values = variance_between_runs(problem, estimate, np.eye(problem.size))
     known = within > 0
     size = np.where(known, within, np.inf)
     mean = float(np.sum(values / size)) / max(int(known.sum()), 1)
@@ -140,12 +140,17 @@ def _between(problem: Problem, estimate: Estimate, within: Array) -> _Variances 
     return _Variances(np.maximum(values - within, 0.0), np.full(len(values), count - 1.0))
 
 
-def _between_runs(problem: Problem, estimate: Estimate, along: Array) -> Array:
-    """Variances (d,) of `along` (d, f) times the estimate by the spread between runs."""
+def variance_between_runs(problem: Problem, estimate: Estimate, along: Array) -> Array:
+    """Variances (d,) of `along` (d, f) times the estimate by the spread between runs.
+
+    Each run is one block: the influence of a run that tells most of a direction is corrected for
+    the residuals that the fit takes from it, see `blocks_of`. Of n runs that tell alike this is
+    the factor n / (n - 1).
+    """
     assert estimate.bread is not None
-    gradients = []
+    root = determined_directions(estimate.bread)
+    influences = []
     for run, weight in zip(problem.runs, weights_of(problem, estimate), strict=True):
         design, forces, _ = rows_for(run, weight).weighted(weight)
-        gradients.append(design.T @ (forces - design @ estimate.values))
-    influence = np.array(gradients) @ estimate.bread @ along.T
-    return np.asarray(np.sum(influence**2, axis=0) * len(gradients) / (len(gradients) - 1))
+        influences.append(effect_of_rows(design, forces - design @ estimate.values, root)[0])
+    return np.asarray(np.sum((np.array(influences) @ along.T) ** 2, axis=0))
