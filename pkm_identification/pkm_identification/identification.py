@@ -22,6 +22,7 @@ from pkm_identification.model_selection.friction_choice import (
     why_no_laws,
     with_new_names,
 )
+from pkm_identification.model_selection.hidden_rotors import with_hidden_rotors
 from pkm_identification.options import AUTO, DESCRIBED, FRICTION
 from pkm_identification.regression.load_iteration import require_no_payload, with_own_loads
 from pkm_identification.regression.preparation import (
@@ -161,6 +162,16 @@ def identify(
         estimator, own = estimator_with_laws(estimator, own, chosen)
         parameters['fixed'] = {**held, **dict.fromkeys(chosen.without, 0.0)}
     solution = _solve(prepared, model, estimator, own, parameters, chosen, report)
+    if prepared.request.is_plain:
+        described = model
+        model, solution = with_hidden_rotors(
+            prepared,
+            model,
+            solution,
+            parameters,
+            lambda wider, named: _solve(prepared, wider, estimator, own, named, chosen, report),
+        )
+        parameters = with_new_names(parameters, described, model)
     if len(model.load_friction):
         require_no_payload(prepared.request, model)
         settings = (estimator, own, parameters, chosen, report)

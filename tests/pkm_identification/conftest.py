@@ -127,6 +127,10 @@ class SliderModel:
         none = np.zeros(7, bool)
         return {'rigid_body': rigid, 'friction': ~rigid, 'rotor': none, 'drive': none}[kind]
 
+    def with_drive_terms(self, terms):
+        """Return the robot as it is: a rotor is the mass of its slider."""
+        return self
+
     def base_parameters(self, shared=False, reduced=False):
         return SliderBase(self.parameter_names, self.parameter_units, model=self)
 
