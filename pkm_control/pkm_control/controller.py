@@ -24,9 +24,10 @@ from pkm_control.control_types import (
 from pkm_control.desired_motion import DesiredMotion
 from pkm_control.feedforward import Feedforward
 from pkm_control.gains import ServoGains
+from pkm_control.safeguards.pose_watch import PoseWatch
 from pkm_control.servo import JointServo
 from pkm_control.stops import StopCategory, StopEvent
-from pkm_control.supervision import Supervisor
+from pkm_control.supervision import Finding, Supervisor
 from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
@@ -60,6 +61,7 @@ class TrajectoryController:
         self.options = options or ControllerOptions()
         self._servo = JointServo(gains, self.options.velocity_cutoff)
         self._supervisor = Supervisor(model, self.options, gains.inertia)
+        self._pose = PoseWatch(model, self.options, self._supervisor.deceleration)
         self._limits = CommandLimits(model.force_limit, self.options.force_rise_time)
         self._change = ModelChange(feedforward, self.options.model_change_time)
         self._desired: DesiredMotion | None = None
@@ -67,7 +69,7 @@ class TrajectoryController:
         self._last_time: float | None = None  # [s] of the last cycle
         self._commanded: float | None = None  # [s] of the last command, bridged ones included
         self._measured, self._velocity = np.zeros((2, model.n_a))  # of the last cycle
-        self._rate = self._largest_rate = 1.0
+        self._rate = self._largest_rate = self._sighted_rate = 1.0
         self._ending: tuple[ErrorCode, str] = (ErrorCode.NONE, '')
         self._fault: ControlFault | None = None
         self._closing = ''  # why no more motions are begun
@@ -159,6 +161,8 @@ class TrajectoryController:
                 ErrorCode.INFEASIBLE, 'the motion does not start where the robot rests'
             )
         self._largest_rate = largest_rate
+        self._sighted_rate = 1.0
+        self._pose.begin()
         desired.set_rate(min(self._rate, largest_rate), self.options.stop_time)
         desired.start(execution)
         self._reported = True
@@ -173,7 +177,7 @@ class TrajectoryController:
         """
         self._rate = finite_number('rate', rate, within=(0.0, 1.0))
         if self._desired is not None:
-            rate = min(self._rate, self._largest_rate)
+            rate = min(self._rate, self._largest_rate, self._sighted_rate)
             self._desired.set_rate(rate, self.options.stop_time)
 
     def stop(
@@ -322,6 +326,8 @@ class TrajectoryController:
     def _supervise(self, interval: float, moving: bool, error: Floats) -> None:
         speeds = self._velocity, self._servo.rate
         finding = self._supervisor.check(interval, moving, self._measured, error, *speeds)
+        if finding is None and moving and self._fault is None:
+            finding = self._look(interval, error)
         if finding is None:
             return
         if finding.event.category is StopCategory.POWER_OFF:
@@ -333,6 +339,16 @@ class TrajectoryController:
             self.stop(*finding)
         else:
             self.brake(*finding)
+
+    def _look(self, interval: float, error: Floats) -> Finding | None:
+        """Look at the pose of a robot that is off its path; slow down where it should."""
+        assert self._desired is not None
+        speeds = self._velocity, error, self._servo.rate
+        finding, rate = self._pose.look(interval, self._desired.motion, self._measured, *speeds)
+        if rate != self._sighted_rate:
+            self._sighted_rate = rate
+            self.set_rate(self._rate)
+        return finding
 
     def _checked(self, positions: ArrayLike) -> Floats:
         try:

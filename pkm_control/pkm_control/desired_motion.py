@@ -74,6 +74,11 @@ class DesiredMotion:
         return self._execution is not None or self._braking is not None
 
     @property
+    def motion(self) -> PlatformMotion | None:
+        """Of the latest cycle of a motion; None where the model has failed."""
+        return self._motion
+
+    @property
     def last(self) -> DesiredState:
         """Desired state of the latest cycle."""
         return self._last

@@ -41,6 +41,21 @@ class StopEvent(Enum):
         'a position error exceeds `max_position_error` in a motion or at its end',
     )
     STROKE_LEFT = ErrorCode.LIMIT_VIOLATED, 2, 'a measured position leaves the stroke in a motion'
+    WORKSPACE_LEFT = (
+        ErrorCode.LIMIT_VIOLATED,
+        2,
+        'the platform, off its path, is measured outside of its workspace in a motion',
+    )
+    WORKSPACE_AHEAD = (
+        ErrorCode.LIMIT_VIOLATED,
+        1,
+        'off its path, full braking would hardly keep the platform within its workspace',
+    )
+    SINGULARITY_AHEAD = (
+        ErrorCode.LIMIT_VIOLATED,
+        1,
+        'off its path, full braking would hardly keep the robot off a singularity',
+    )
     LIMIT_AHEAD = (
         ErrorCode.LIMIT_VIOLATED,
         1,

@@ -46,7 +46,7 @@ class Supervisor:
         self._options = options
         self._lower, self._upper = np.asarray(model.lower), np.asarray(model.upper)
         self._speed = np.asarray(model.velocity_limit, dtype=float)
-        self._deceleration = BRAKING_SHARE * np.asarray(model.force_limit, dtype=float) / inertia
+        self.deceleration = BRAKING_SHARE * np.asarray(model.force_limit, dtype=float) / inertia
         self._allowed = np.full(len(self._joints), options.stroke_tolerance)
         self._fast_for = 0.0  # [s] how long a speed has been wrong
         self._seen: tuple[Floats, Floats] | None = None  # measured, and desired when it changed
@@ -59,7 +59,7 @@ class Supervisor:
     def stop(self, positions: Floats, velocities: Floats) -> JointStop:
         """Return a stop without a path from this state (n_a,), as the drives can do it."""
         velocities = np.clip(velocities, -self._speed, self._speed)
-        needed = float((SMOOTH_PEAK * np.abs(velocities) / self._deceleration).max())
+        needed = float((SMOOTH_PEAK * np.abs(velocities) / self.deceleration).max())
         options = self._options
         duration = min(max(needed, options.reaction_time), options.stop_time)
         return JointStop(positions, velocities, duration)
@@ -134,7 +134,7 @@ class Supervisor:
         unforeseen = np.abs(slip) > SAME_SPEED * np.maximum(speed, self._speed)
         if not unforeseen.any():
             return None
-        way = self._options.reaction_time * speed + 0.5 * speed**2 / self._deceleration
+        way = self._options.reaction_time * speed + 0.5 * speed**2 / self.deceleration
         ahead = measured + np.sign(velocity) * way
         beyond = unforeseen & (self._beyond(ahead) > self._allowed)
         if not beyond.any():
