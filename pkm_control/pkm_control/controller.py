@@ -24,6 +24,7 @@ from pkm_control.control_types import (
 from pkm_control.desired_motion import DesiredMotion
 from pkm_control.feedforward import Feedforward
 from pkm_control.gains import ServoGains
+from pkm_control.safeguards.bound_changes import check_at_any_time, check_errors
 from pkm_control.safeguards.pose_watch import PoseWatch
 from pkm_control.servo import JointServo
 from pkm_control.stops import StopCategory, StopEvent
@@ -179,6 +180,21 @@ class TrajectoryController:
         if self._desired is not None:
             rate = min(self._rate, self._largest_rate, self._sighted_rate)
             self._desired.set_rate(rate, self.options.stop_time)
+
+    def change_bounds(self, options: ControllerOptions) -> None:
+        """Take other bounds from the next cycle on; forces do not change by that.
+
+        Raises OptionsError, and keeps the old ones, where they may not change, or what is
+        measured now lies beyond them.
+        """
+        check_at_any_time(self.options, options, self.busy)
+        if self._desired is not None and self._last_time is not None:
+            error = self._desired.last.position - self._measured
+            check_errors(options, list(self.model.actuated_joints), error)
+            self._supervisor.check_change(options, self._measured, self._velocity)
+        self.options = options
+        self._supervisor.change(options)
+        self._pose.change(options)
 
     def stop(
         self,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pkm_control.control_types import ControllerOptions
+from pkm_control.control_types import ControllerOptions, OptionsError
 from pkm_control.joint_stop import JointStop
 from pkm_control.stops import StopEvent
 from pkm_dynamics import ClosedChainModel
@@ -55,6 +55,28 @@ class Supervisor:
         """Allow what already lies beyond a stroke (n_a,): the way back begins there."""
         self._allowed = self._beyond(measured) + self._options.stroke_tolerance
         self._fast_for, self._seen = 0.0, None
+
+    def check_change(self, options: ControllerOptions, measured: Floats, velocity: Floats) -> None:
+        """Raise OptionsError where positions or speeds (n_a,) lie beyond other bounds now."""
+        outside = self._beyond(measured) > self._with(options)
+        if outside.any():
+            joint = self._joints[int(np.argmax(outside))]
+            what = f'{options.stroke_tolerance:g} is less than {joint} is beyond its stroke now'
+            raise OptionsError(f'stroke_tolerance: {what}')
+        fast = np.abs(velocity) > options.overspeed * self._speed
+        if fast.any():
+            joint = self._joints[int(np.argmax(fast))]
+            what = f'{options.overspeed:g} is less than the speed of {joint} over its limit now'
+            raise OptionsError(f'overspeed: {what}')
+
+    def change(self, options: ControllerOptions) -> None:
+        """Take other bounds."""
+        self._allowed = self._with(options)
+        self._options = options
+
+    def _with(self, options: ControllerOptions) -> Floats:
+        """How far beyond the strokes (n_a,) positions may be under other options."""
+        return self._allowed - self._options.stroke_tolerance + options.stroke_tolerance
 
     def stop(self, positions: Floats, velocities: Floats) -> JointStop:
         """Return a stop without a path from this state (n_a,), as the drives can do it."""

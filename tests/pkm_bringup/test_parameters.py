@@ -57,22 +57,35 @@ def test_wrong_values_are_found(values: dict, complaint: str) -> None:
     assert complaint in found
 
 
-def documented(package: Path, name: str) -> dict[str, Any]:
-    """Defaults in the parameter table of a node's section, by parameter.
-
-    A row may hold several parameters, separated by commas, with as many defaults.
-    """
+def section_of(package: Path, name: str) -> str:
+    """The section on a node in the pages of its package."""
     pages = [package / 'README.md', *sorted(package.glob('doc/*.md'))]
     text = '\n'.join(page.read_text() for page in pages if page.is_file())
     _, heading, section = text.partition(f'\n## Node `{name}`')
     if not heading:
         pytest.skip(f'the pages of {package.name} have no section on {name}')
-    _, _, table = section.split('\n## ')[0].partition('| parameter | default |')
+    return section.split('\n## ')[0]
+
+
+def documented(package: Path, name: str) -> dict[str, Any]:
+    """Defaults in the parameter table of a node's section, by parameter.
+
+    A row may hold several parameters, separated by commas, with as many defaults.
+    """
+    _, _, table = section_of(package, name).partition('| parameter | default |')
     found: dict[str, Any] = {}
     for names, defaults in re.findall(r'^\| ([^|]*`[^|]*) \| ([^|]*) \|', table, re.MULTILINE):
         for key, value in zip(names.split(','), defaults.split(','), strict=True):
             found[key.strip(' `')] = yaml.safe_load(value.strip(' `'))
     return found
+
+
+@pytest.mark.parametrize('name', nodes())
+def test_the_table_marks_what_may_change_at_run_time(name: str) -> None:
+    section = section_of(ROOT / executables()[name][0], name)
+    marked = re.findall(r'^\| `(\w+)` \|[^|]*\|[^|]*\| \*\*run time:\*\*', section, re.MULTILINE)
+    free = {key for key, entry in declared_parameters(name).items() if not entry.read_only}
+    assert set(marked) == free
 
 
 @pytest.mark.parametrize('name', nodes())

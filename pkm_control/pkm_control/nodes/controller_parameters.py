@@ -7,6 +7,7 @@ from typing import Any
 
 from pkm_control.control_types import ControllerOptions
 from pkm_control.gains import BANDWIDTH, DAMPING
+from pkm_control.safeguards.bound_changes import TUNABLE
 from pkm_control.safeguards.lost_states import BRIDGED_CYCLES
 from pkm_control.servo import VELOCITY_CUTOFF
 from pkm_control.shutdown import ShutdownTimes
@@ -70,7 +71,10 @@ PARAMETERS = (
         'velocity_cutoff', VELOCITY_CUTOFF, 'low pass of the derivative part', 'Hz', 0.1, 1e4
     ),
     *(
-        NodeParameter(name, getattr(_DEFAULT, name), text, unit, lower, upper)
+        NodeParameter(
+            *(name, getattr(_DEFAULT, name), text, unit, lower, upper),
+            read_only=name not in TUNABLE,
+        )
         for name, text, unit, lower, upper in _BOUNDS
     ),
     NodeParameter(

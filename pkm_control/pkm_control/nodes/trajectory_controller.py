@@ -26,6 +26,7 @@ from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
 from pkm_control.interlocks import Interlocks
+from pkm_control.nodes.bound_tuning import BoundTuning
 from pkm_control.nodes.brakes import Brakes
 from pkm_control.nodes.client_watch import ClientWatch
 from pkm_control.nodes.control_loop import ControlLoop
@@ -105,6 +106,7 @@ class TrajectoryControllerNode(LifecycleNode):
         self._slow = SlowMotions(self, lambda: self.loop, *shared)
         self._joint_trajectories = JointTrajectoryInput(self, self._follow, rate)
         self._diagnostics = ControllerDiagnostics(self, values['robot'])
+        self._tuning = BoundTuning(self, values, lambda: self.loop)
         self._health = GraphHealth(self, BYSTANDERS, WATCHMEN)
         self._safety = SafetyInputs(self, lambda: self.loop, interlocks)
         self._ready = self.create_publisher(String, '~/ready_to_move', LATCHED)

@@ -67,13 +67,18 @@ class PoseWatch:
         options: ControllerOptions,
         deceleration: Floats,  # (n_a,) [m/s^2, rad/s^2] of full braking
     ) -> None:
-        self._model, self._options, self._deceleration = model, options, deceleration
+        self._model, self._deceleration = model, deceleration
+        self.change(options)
         workspace = read_workspace(model.description)
         self._lower, self._upper, self._tilt = workspace.lower, workspace.upper, workspace.tilt
         self._slow, self._stop = condition_limits(model)
-        self._close = ON_PATH * options.max_position_error
         self._near = SAME_SPEED * np.asarray(model.velocity_limit, dtype=float)
         self.begin()
+
+    def change(self, options: ControllerOptions) -> None:
+        """Take other bounds."""
+        self._options = options
+        self._close = ON_PATH * options.max_position_error
 
     def begin(self) -> None:
         """Look anew: at the beginning of a motion."""
