@@ -29,6 +29,7 @@ VERBS = (
     'identify',
     'validate',
     'compare',
+    'monitor',
     'study',
     'demo',
     'bench',

@@ -25,4 +25,9 @@ class ExitStatus(IntEnum):
         'read the line on stderr: it names what is wrong and what would be right',
     )
     USAGE = 2, 'wrong usage', '`pkm VERB --help`'
+    CHANGED = (
+        3,
+        '`pkm monitor`: something on the robot has changed',
+        'the first line names it; identify again once it is mended or meant',
+    )
     INTERRUPTED = 130, 'interrupted by Ctrl-C', 'what was written before is complete'
