@@ -22,7 +22,7 @@ from pkm_identification.nodes.force_monitor import ForceMonitorNode
 from pkm_msgs.msg import ForceResiduals
 
 pytestmark = pytest.mark.ros
-PUSH = np.array([60.0, 0.0, 0.0])  # [N]
+PUSHES = {'measured': [60.0, 0.0, 0.0], 'commanded': [0.0, 0.0, 60.0]}  # [N]
 
 
 @pytest.fixture(scope='module')
@@ -46,6 +46,7 @@ def files(tmp_path_factory):
         joint_names=np.array(MODEL.actuated_joints),
         positions=run.positions,
         currents=run.currents,
+        commands=run.commands,
         force_constants=MODEL.force_constants,
         effort_delay=np.median(run.current_time - run.time),
     )
@@ -56,8 +57,10 @@ def told(lab) -> list[bool]:
     return [message.data for message in lab.heard['force_monitor/alarm']]
 
 
-def test_a_push_stops_the_robot_and_its_own_motion_does_not(files) -> None:
-    with Laboratory(*files) as lab:
+@pytest.mark.parametrize('forces', PUSHES)
+def test_a_push_stops_the_robot_and_its_own_motion_does_not(files, forces: str) -> None:
+    """Along z, where the legs share the push, the noise of measured forces would hide it."""
+    with Laboratory(*files, f'forces:={forces}') as lab:
         lab.listen(Bool, 'force_monitor/alarm', LATCHED)
         lab.listen(ForceResiduals, 'force_monitor/residuals')
         lab.add(ForceMonitorNode)
@@ -67,7 +70,7 @@ def test_a_push_stops_the_robot_and_its_own_motion_does_not(files) -> None:
         assert True not in told(lab)
         body = lab.plant.mujoco_model.body(MODEL.description.platform).id
         begin = len(lab.rows)
-        lab.plant.mujoco_data.xfrc_applied[body, :3] = PUSH
+        lab.plant.mujoco_data.xfrc_applied[body, :3] = PUSHES[forces]
         lab.until(lambda: lab.loop.stopping)
         seen = len(lab.rows) - begin  # milliseconds: cycles
         lab.plant.mujoco_data.xfrc_applied[body, :3] = 0.0
@@ -88,6 +91,23 @@ def test_a_push_stops_the_robot_and_its_own_motion_does_not(files) -> None:
         # the tree of diagnostics knows it by the name of the node
         names = {status.name for array in lab.heard['diagnostics'] for status in array.status}
         assert '/force_monitor' in names
+
+
+def test_a_drive_that_gives_less_than_it_is_told_stops_the_robot(files) -> None:
+    with Laboratory(*files) as lab:
+        lab.listen(ForceResiduals, 'force_monitor/residuals')
+        lab.add(ForceMonitorNode)
+        lab.fresh()
+        handle = lab.moving(cycles=1500)
+        step, share = lab.plant.step, np.ones(MODEL.n_a)
+        lab.plant.step = lambda command: step(share * command)
+        lab.cycles(200)
+        assert not lab.loop.stopping
+        share[2] = 0.7
+        lab.until(lambda: lab.loop.stopping)
+        assert lab.result(handle)[0] is ErrorCode.PROTECTIVE_STOP
+        last = [each for each in lab.heard['force_monitor/residuals'] if each.alarm][0]
+        assert int(np.argmax(np.abs(last.drive_residual))) == 2
 
 
 def test_without_its_files_it_says_what_it_needs() -> None:

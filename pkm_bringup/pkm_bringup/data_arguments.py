@@ -67,7 +67,16 @@ def given_loading(arguments: Any) -> dict[str, Any]:
             constants[name] = [float(part) for part in value.split(',')]
         except ValueError as error:
             raise DatasetError(f"--force-constant '{text}': '{value}' is not a number") from error
-    given = ('topic', 'effort_unit', 'side', 'columns', 'start', 'stop', 'allow_incomplete')
+    given = (
+        'topic',
+        'effort_unit',
+        'forces',
+        'side',
+        'columns',
+        'start',
+        'stop',
+        'allow_incomplete',
+    )
     found = {name: getattr(arguments, _destination(name)) for name in given}
     found |= {'joints': joints, 'force_constants': constants}
     usual = {option.name: option.default for option in LOADING}

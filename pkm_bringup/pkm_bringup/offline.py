@@ -134,6 +134,7 @@ def measured_arrays(
         'time': time,
         'joint_names': np.array(model.actuated_joints),
         'positions': recording.positions[run],
+        'commands': recording.commands[run],
         'effort_delay': float(np.median(recording.current_time[run] - time)),
         'truth_time': recording.current_time[run],
     }
@@ -161,6 +162,7 @@ def _of_motors(
         'side': MOTOR,
         'joint_names': np.array(motors.motors),
         'positions': motors.motor_positions(arrays['positions']),
+        'commands': motors.motor_efforts(arrays['commands']),
         'truth_positions': motors.motor_positions(arrays['truth_positions']),
         'truth_velocities': motors.motor_rates(arrays['truth_velocities']),
         'truth_forces': motors.motor_efforts(arrays['truth_forces']),

@@ -61,6 +61,13 @@ LOADING = (
         'N',
     ),
     _of_loading(
+        'forces',
+        choice('measured', 'commanded'),
+        'measured by the drives, or commanded by the controller, without the noise of a sensor: '
+        'right where the drives do what they are told',
+        'measured',
+    ),
+    _of_loading(
         'side',
         choice('joint', 'motor'),
         'whose names and numbers the data have: with motor the transmissions of the robot make '

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from shutil import copy2
 
 import pytest
 from monitored_recordings import Robot, recorded, write
@@ -61,3 +62,25 @@ def test_folders_that_say_nothing_are_refused(tmp_path, fails):
     text = fails('monitor', tmp_path, '--robot', ROBOT, '--workers', '1')
     assert 'holds 2 recordings that can be used' in text
     assert '4 are needed' in text
+
+
+def test_a_folder_is_followed_until_interrupted(recordings, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    folder, days = tmp_path / 'live', iter(range(3, HEALTHY + 2))
+    folder.mkdir()
+    for day in range(3):
+        copy2(recordings / f'day_{day:03}.npz', folder)
+
+    def another_day(_):
+        day = next(days, None)
+        if day is None:
+            raise KeyboardInterrupt
+        copy2(recordings / f'day_{day:03}.npz', folder)
+
+    monkeypatch.setattr('pkm_bringup.verbs.monitor.time.sleep', another_day)
+    command = ['monitor', str(folder), '--robot', ROBOT, '--reference', '4', '--workers', '1']
+    assert cli.main([*command, '--live']) == 130
+    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert 'are needed' in lines[0]
+    assert 'healthy' in lines[1]
+    assert lines[2].startswith('day_005.npz: changed: payload')

@@ -29,6 +29,9 @@ def signals():
     return time, rng.normal(size=(400, 2)), rng.normal(size=(400, 2))
 
 
+FORCE_KINDS = ('position', 'current', 'command')
+
+
 def write_csv(path, time, positions, efforts, names=('left', 'right'), kind='effort'):
     header = ['time', *(f'{n}.position' for n in names), *(f'{n}.{kind}' for n in names)]
     table = np.column_stack([time, positions, efforts])
@@ -228,6 +231,55 @@ def test_only_whole_periods_at_full_speed_are_used(tmp_path, signals, bag_of):
     rows = np.searchsorted(data.truth.time, data.time - 1e-6)
     np.testing.assert_array_equal(data.truth.forces[rows], q[50:350] + 2)
     assert len(load(path, only_run=False)) == 400
+
+
+def test_commanded_forces_of_a_bag_are_held_until_the_next_position(tmp_path, signals, bag_of):
+    time, q, i = signals
+    path = bag_of(
+        *(tmp_path / 'bag', time, q, i), run=(0.0, 9.0), commands=7 * q, skip=('motor_currents',)
+    )
+    data = load(path, forces='commanded')
+    np.testing.assert_array_equal(data.positions, q)
+    np.testing.assert_array_equal(data.efforts, 7 * q)
+    assert data.currents is None and data.provenance['forces'] == 'commanded'
+    assert data.effort_delay == pytest.approx(0.5e-3)
+    with pytest.raises(DatasetError, match='motor_currents'):
+        load(path)
+    silent = bag_of(tmp_path / 'other', time, q, i)
+    with pytest.raises(DatasetError, match=r'trajectory_controller/state.*measured forces'):
+        load(silent, forces='commanded')
+
+
+def test_commanded_forces_of_tables(tmp_path, signals):
+    time, q, i = signals
+    np.savez(
+        tmp_path / 'run.npz',
+        **{'time': time, 'joint_names': NAMES, 'positions': q, 'currents': i},
+        **{'commands': 3 * q, 'effort_delay': 0.2},
+    )
+    header = ','.join(['time', *(f'{n}.{kind}' for n in NAMES for kind in FORCE_KINDS)])
+    columns = np.column_stack([np.stack([q, i, 3 * q], axis=-1).reshape(len(time), -1)])
+    np.savetxt(
+        tmp_path / 'run.csv',
+        np.column_stack([time, columns]),
+        delimiter=',',
+        header=header,
+        comments='',
+        fmt='%.17g',
+    )
+    for name in ('run.npz', 'run.csv'):
+        data = load(tmp_path / name, forces='commanded')
+        np.testing.assert_array_equal(data.efforts, 3 * q)
+        assert data.currents is None
+        assert data.effort_delay == pytest.approx(0.5e-3)
+        np.testing.assert_array_equal(load(tmp_path / name).currents, i)
+        with pytest.raises(DatasetError, match='nothing to say'):
+            load(tmp_path / name, forces='commanded', effort_unit='A')
+    np.savez(tmp_path / 'bare.npz', time=time, joint_names=NAMES, positions=q, currents=i)
+    with pytest.raises(DatasetError, match='no array `commands`'):
+        load(tmp_path / 'bare.npz', forces='commanded')
+    with pytest.raises(DatasetError, match="unknown forces 'felt'"):
+        load(tmp_path / 'bare.npz', forces='felt')
 
 
 def test_repeated_samples_are_merged_and_lost_ones_left_out(tmp_path, signals, bag_of):

@@ -22,7 +22,11 @@ from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_identification import identify
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
-from pkm_identification.monitoring.monitor import DAY, WINDOW, ForceMonitor, Verdict
+from pkm_identification.monitoring.alarm import Alarm
+from pkm_identification.monitoring.alarm_rates import DAY, alarm_levels
+from pkm_identification.monitoring.drive_monitor import DriveVerdict
+from pkm_identification.monitoring.monitor import FALSE_ALARMS, WINDOW, ForceMonitor, Verdict
+from pkm_identification.monitoring.references import RobotMonitor
 from pkm_identification.option import POSITIVE, Option, choice
 from pkm_identification.requests.check_request import CheckRequest, planned_motion
 
@@ -34,6 +38,7 @@ RAMP_TIME = 1.0  # [s]
 # False alarms a day, at levels of which an hour shows some: every 10 s, every minute, every 10 min
 OFTEN = (8640.0, 1440.0, 144.0)
 WITHIN = 0.06  # [s] in which a push shall be seen
+COMMANDED = 'commanded'
 DIRECTIONS = {'x': 0, 'y': 1, 'z': 2}
 
 
@@ -44,17 +49,24 @@ def periods_in(model: ClosedChainModel, name: str, duration: float) -> int:
     return max(round(duration / period), 1)
 
 
-def whole_recording(model: ClosedChainModel, run: ClosedLoopRecording) -> Recording:
-    """Return all that was measured, from rest to rest."""
+def whole_recording(
+    model: ClosedChainModel, run: ClosedLoopRecording, commanded: bool
+) -> Recording:
+    """Return all from rest to rest, with commanded or measured forces."""
+    names = tuple(model.actuated_joints)
+    if commanded:
+        told = Recording.from_arrays(run.time, names, run.positions, run.commands)
+        return told.as_commanded().for_model(model)
     forces = run.currents * np.asarray(model.force_constants)
     delay = float(np.median(run.current_time - run.time))
-    names = tuple(model.actuated_joints)
     data = Recording.from_arrays(run.time, names, run.positions, forces, effort_delay=delay)
     return data.for_model(model)
 
 
 @lru_cache(maxsize=1)
-def calibrated(robot_name: str, effects: str, window: float, first: int) -> ForceMonitor:
+def calibrated(
+    robot_name: str, effects: str, window: float, forces: str, first: int
+) -> RobotMonitor:
     """Return the monitor of a robot; each process makes the same one.
 
     The model is from the shipped excitation, the levels are from the motions that are watched,
@@ -64,12 +76,14 @@ def calibrated(robot_name: str, effects: str, window: float, first: int) -> Forc
     plant = effects_of(model.description, effects)
     data = recorded(model, excitation_of(model), 'robot', plant, EXCITATION_PERIODS, first)
     result = identify(data, model, ESTIMATOR, friction='auto')
-    references = []
+    measured, commanded = [], []
     for number, name in enumerate(other_motions(model)):
         periods = periods_in(model, name, REFERENCE_TIME)
         run = moved(model, name, periods, plant, first + 1 + number)
-        references.append(whole_recording(model, run))
-    return ForceMonitor.calibrated(result, references, window)
+        measured.append(whole_recording(model, run, commanded=False))
+        if forces == COMMANDED:
+            commanded.append(whole_recording(model, run, commanded=True))
+    return RobotMonitor.calibrated(result, measured, commanded, window)
 
 
 def moved(
@@ -87,34 +101,51 @@ def moved(
     return simulate(model, trajectory, periods, feedforward=feedforward, **settings, **more)
 
 
-def seen_in(monitor: ForceMonitor, model: ClosedChainModel, run: ClosedLoopRecording) -> Verdict:
-    """Return what the monitor makes of a run."""
-    verdict = monitor.watched(whole_recording(model, run))
+def seen_in(
+    monitor: RobotMonitor, model: ClosedChainModel, run: ClosedLoopRecording
+) -> tuple[Verdict, DriveVerdict | None]:
+    """Return what the monitor makes of a run, and of its drives where they are watched."""
+    measured = whole_recording(model, run, commanded=False)
+    told = whole_recording(model, run, commanded=True)
+    verdict, drives = monitor.watched(measured, told)
     assert verdict is not None
-    return verdict
+    return verdict, drives
 
 
 def watch(
-    robot_name: str, effects: str, window: float, first: int, motion: str, seed: int
+    robot_name: str, effects: str, window: float, forces: str, first: int, motion: str, seed: int
 ) -> dict[str, Any]:
     """Return how long an undisturbed run is, and how often it exceeds which levels."""
     model = model_of(robot_name)
-    monitor = calibrated(robot_name, effects, window, first)
+    monitor = calibrated(robot_name, effects, window, forces, first)
     plant = effects_of(model.description, effects)
     run = moved(model, motion, periods_in(model, motion, WATCHED_TIME), plant, seed)
-    verdict = seen_in(monitor, model, run)
-    sizes = verdict.ratios * monitor.levels.levels
-    alarms = {}
-    for often in (*OFTEN, monitor.levels.false_alarms):
-        beyond = sizes > monitor.levels.at(often).levels
-        alarms[f'{often:g}'] = int(np.count_nonzero(beyond[1:] & ~beyond[:-1]) + beyond[0].sum())
-    return {'duration': len(sizes) / monitor.stream.rate, 'alarms': alarms}
+    contact, drives = seen_in(monitor, model, run)
+    levels, share = monitor.contact.levels, 1.0 if drives is None else 0.5
+    alarms, rate = {}, monitor.contact.stream.rate
+    for often in (*OFTEN, FALSE_ALARMS):
+        sizes = contact.ratios * levels.levels
+        count = raised(sizes, levels.at(share * often).levels, rate)
+        if drives is not None and monitor.drives is not None:
+            sizes = drives.ratios * monitor.drives.levels
+            count += raised(sizes, alarm_levels(monitor.drives.response.rates, share * often), rate)
+        alarms[f'{often:g}'] = count
+    return {'duration': len(contact.ratios) / rate, 'alarms': alarms}
+
+
+def raised(sizes: Array, levels: Array, rate: float) -> int:
+    """How many alarms sizes (k, c) at levels (c,) raise, `rate` [Hz] instants a second."""
+    alarm = Alarm(rate)
+    for row in sizes / levels:
+        alarm.judge(row[None])
+    return alarm.count
 
 
 def push(
     robot_name: str,
     effects: str,
     window: float,
+    forces: str,
     first: int,
     force: float,
     direction: str,
@@ -122,7 +153,7 @@ def push(
 ) -> dict[str, Any]:
     """Return when a push at a random moment of the circle is seen [s], None where it is not."""
     model = model_of(robot_name)
-    monitor = calibrated(robot_name, effects, window, first)
+    monitor = calibrated(robot_name, effects, window, forces, first)
     motion = next(iter(other_motions(model)))
     random = np.random.default_rng(seed)
     periods = periods_in(model, motion, 2.0)
@@ -140,9 +171,9 @@ def push(
         simulated.mujoco_data.xfrc_applied[number, :3] = wrench if on else 0.0
 
     run = moved(model, motion, periods, plant, seed, disturb=disturb)
-    verdict = seen_in(monitor, model, run)
+    verdict, _ = seen_in(monitor, model, run)
     # what is heard with a sample comes an interval after it
-    time = verdict.residuals.time - run.time[0] + monitor.stream.interval
+    time = verdict.residuals.time - run.time[0] + monitor.contact.stream.interval
     during = (time >= begin) & (time < begin + PUSH_TIME)
     found = np.flatnonzero(verdict.alarms & during)
     return {'latency': float(time[found[0]] - begin) if len(found) else None}
@@ -169,7 +200,7 @@ def best_possible(model: ClosedChainModel, unit: Array, within: float, level: fl
 def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     """Watch, push, and compare with what the levels promise."""
     model = model_of(options.robot)
-    given = (options.robot, options.effects, options.window, options.seed)
+    given = (options.robot, options.effects, options.window, options.forces, options.seed)
     motions = list(other_motions(model))
     count = max(round(options.hours * 3600.0 / WATCHED_TIME), 1)
     cases = [
@@ -195,11 +226,12 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     latencies: dict[str, list[float | None]] = {sign: [] for sign in signs}
     for case, found in zip(pushes, pushed, strict=True):
         latencies[str(case['direction'])].append(found['latency'])
-    monitor = calibrated(*given)
+    monitor = calibrated(*given).contact
     return {
         'robot': options.robot,
         'hours': duration / 3600.0,
         'window': options.window,
+        'forces': options.forces,
         'delay': monitor.stream.delay,
         'deviation': monitor.levels.typical,
         'levels': monitor.levels.levels,
@@ -233,13 +265,16 @@ STUDY = Study(
     'false alarms of the force monitor over hours, and how soon it sees a push',
     'The model is identified from the shipped excitation, the levels of alarms are from a minute '
     'of each motion that is watched. least force: a steady one that is at the level; best '
-    f'possible: that of {1000 * WITHIN:g} ms of the shipped noise alone.',
+    f'possible: that of {1000 * WITHIN:g} ms of measured forces with the shipped noise alone.',
     (
         robot('palida'),
         Option('hours', POSITIVE, 'of undisturbed motion', 1.0, 'h'),
         Option('pushes', COUNT, 'in each direction', 20, '1'),
         Option('force', POSITIVE, 'of a push', 60.0, 'N'),
         Option('window', POSITIVE, 'over which residuals are averaged', WINDOW, 's'),
+        Option(
+            'forces', choice(COMMANDED, 'measured'), 'that are compared with the model', COMMANDED
+        ),
         Option('effects', choice('all', 'modelled'), 'of the robot', 'all'),
         *seed(),
     ),

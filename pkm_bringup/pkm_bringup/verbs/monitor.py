@@ -111,6 +111,7 @@ def _monitored(arguments: Any) -> Any:
 def _follow(arguments: Any) -> int:
     """Print a line whenever the verdict is another one."""
     from pkm_bringup.views.monitor_view import verdict
+    from pkm_description.errors import DatasetError, EstimationError
     from pkm_identification.requests.monitor_request import recordings_in
 
     last, seen = '', None
@@ -118,9 +119,12 @@ def _follow(arguments: Any) -> int:
         there = [(path, path.stat().st_mtime_ns) for path in recordings_in(arguments.folder)]
         if there != seen:
             seen = there
-            found = _monitored(arguments)
-            text = verdict(found)
-            if text != last:
-                last = text
-                print(f'{found.names[-1]}: {text}', flush=True)
+            try:
+                found = _monitored(arguments)
+                text = f'{found.names[-1]}: {verdict(found)}'
+            except (DatasetError, EstimationError) as error:  # too few recordings yet
+                text = str(error)
+            if text.partition(': ')[2] != last:
+                last = text.partition(': ')[2]
+                print(text, flush=True)
         time.sleep(arguments.every)

@@ -30,11 +30,13 @@ from pkm_identification.datasets.units import constants_of, parsed_constants
 
 PLACES = ('force_constants=', 'the file')
 UNITS = ('N', 'A')
+FORCES = ('measured', 'commanded')
 SLOWEST = 100.0  # [s] between samples: slower ones are stamps in another unit
 READ_AT_ONCE = 1 << 20  # [bytes]: a bag may not fit into memory
 BAG_OPTIONS = ('topic', 'allow_incomplete', 'only_run', 'topics')
 COMMON_OPTIONS = (
     *('joints', 'effort_unit', 'force_constants', 'columns', 'start', 'stop', 'truth', 'side'),
+    'forces',
 )
 FORMS = (
     'a rosbag2 folder, .mcap, .db3, .csv or .npz; with a file of names beside it '
@@ -53,6 +55,7 @@ def load(
     start: float | None = None,
     stop: float | None = None,
     side: str | None = None,
+    forces: str = 'measured',
     **options: Any,
 ) -> Recording:
     """Read a recording: a rosbag2 folder, an `.mcap`, `.db3`, `.csv` or `.npz` file.
@@ -82,6 +85,10 @@ def load(
     side
         `motor` where names and numbers are of motors: the `transmissions` of the robot make those
         of joints of them. By default what the recording says, else `joint`.
+    forces
+        `measured` by the drives, or `commanded` by the controller: of a bag with its state, an NPZ
+        file with `commands`, a CSV file with `<joint>.command`. They have no noise of a sensor, and
+        are right where the drives do what they are told.
     **options
         For bags: `topic`, `allow_incomplete`, `only_run`, `topics` (see `load_bag`).
 
@@ -104,6 +111,13 @@ def load(
         raise DatasetError(f"data file '{path}' does not exist; expected {FORMS}")
     if effort_unit not in UNITS:
         raise DatasetError(f"unknown effort_unit '{effort_unit}'; valid are {', '.join(UNITS)}")
+    if forces not in FORCES:
+        raise DatasetError(f"unknown forces '{forces}'; valid are {', '.join(FORCES)}")
+    commanded = forces == 'commanded'
+    if commanded and (effort_unit == 'A' or force_constants):
+        raise DatasetError(
+            'commanded forces are in N and N m: effort_unit and force_constants have nothing to say'
+        )
     if path.is_dir():
         regular_folder(path, DatasetError, MAX_RECORDING)
     elif path.parent != EXAMPLES:
@@ -119,9 +133,10 @@ def load(
     if is_bag:
         if columns is not None:
             raise DatasetError(f"'{path}' is a bag: columns= is for tables, topic= names its topic")
-        recording = load_bag(path, joints=tuple(joints or ()), truth=truth, **options)
+        options |= {'joints': tuple(joints or ()), 'truth': truth, 'commanded': commanded}
+        recording = load_bag(path, **options)
     else:
-        recording = _loaded_table(path, columns)
+        recording = _loaded_table(path, columns, commanded)
         recording = recording if truth else replace(recording, truth=None)
     if side is not None:
         recording = _of_side(recording, side)
@@ -142,12 +157,18 @@ def load(
     return recording if force_constants is None else _with_constants(recording, force_constants)
 
 
-def _loaded_table(path: Path, columns: Path | str | Mapping[str, Any] | None) -> Recording:
+def _loaded_table(
+    path: Path, columns: Path | str | Mapping[str, Any] | None, commanded: bool
+) -> Recording:
     """Read a table with its file of names, or in our own form."""
     if path.suffix.lower() not in FOREIGN:
         raise DatasetError(f"'{path}' has an unknown format; expected {FORMS}")
     names = find_mapping(path) if columns is None else columns
     if names is not None:
+        if commanded:
+            raise DatasetError(
+                f"'{path}' has a file of names: let it name the commanded forces as `effort`"
+            )
         return load_mapped(path, names)
     readers = {'.csv': load_csv, '.npz': load_npz}
     if path.suffix not in readers:
@@ -157,7 +178,7 @@ def _loaded_table(path: Path, columns: Path | str | Mapping[str, Any] | None) ->
         )
         raise ForeignFormError(reason, proposal_hint(path))
     try:
-        return readers[path.suffix](path)
+        return readers[path.suffix](path, commanded)
     except ForeignFormError as error:
         raise ForeignFormError(error.reason, proposal_hint(path)) from None
 

@@ -303,6 +303,12 @@ class Recording:
         """Return the recording with another delay from positions to efforts [s]."""
         return replace(self, effort_delay=float(delay))
 
+    def as_commanded(self) -> Recording:
+        """Say that the efforts are commands, each held until the next position."""
+        provenance = {**self.provenance, 'forces': 'commanded'}
+        delay = 0.5 * self.interval
+        return replace(self, effort_delay=delay, effort_filter=None, provenance=provenance)
+
     def with_efforts_as_currents(self) -> Recording:
         """Take efforts for the currents [A] that they are.
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
+from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 
 # Levels, in standard deviations of one axis, at which the tail is compared with a normal one
 COMPARED = (1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
 LEAST_CROSSINGS = 20  # of a level that says something about the tail: known to a quarter
 LEAST_EXPONENT = 0.5  # tails of an exponential distribution: extremes that nothing bounds better
+RULE_OF_THREE = 3.0  # events that a time without one may have, with a confidence of 95 %
 HIGHEST = 1e4  # level: beyond it nothing is by chance
+DAY = 86400.0  # [s]
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class AlarmRate:
     quickness: float
     tail: float = 1.0
     exponent: float = 1.0  # at most 1: lighter tails promise nothing beyond what was seen
+    largest: float = 0.0  # size that was seen
+    duration: float = 0.0  # [s] in which it was
 
     @classmethod
     def of(cls, scores: Array, rate: float) -> AlarmRate:
@@ -38,9 +44,10 @@ class AlarmRate:
         slopes = np.diff(scores, axis=0) * rate
         variance = np.maximum(np.mean(scores**2, axis=0), np.finfo(float).tiny)
         quickness = float(np.sqrt(np.mean(np.mean(slopes**2, axis=0) / variance)))
-        normal = cls(axes, max(quickness, np.finfo(float).tiny))
         size = np.sqrt(np.sum(scores**2, axis=1))
         duration = len(size) / rate
+        extreme = {'largest': float(size.max()), 'duration': duration}
+        normal = cls(axes, max(quickness, np.finfo(float).tiny), **extreme)
         levels, alike, weights = [], [], []
         for level in np.sqrt(axes - 1 + np.square(COMPARED)):
             count = np.count_nonzero((size[1:] > level) & (size[:-1] <= level))
@@ -53,7 +60,7 @@ class AlarmRate:
         slope, _ = np.polyfit(levels, alike, 1, w=weights)
         exponent = float(np.clip(slope, LEAST_EXPONENT, 1.0))
         tail = np.average(np.array(alike) - exponent * np.array(levels), weights=np.square(weights))
-        return cls(axes, normal.quickness, float(np.exp(tail)), exponent)
+        return replace(normal, tail=float(np.exp(tail)), exponent=exponent)
 
     def rate(self, level: float) -> float:
         """Crossings a second [1/s] of a level above the most likely size."""
@@ -65,10 +72,38 @@ class AlarmRate:
         return float(size + np.log(self.quickness / np.sqrt(np.pi)))
 
     def level(self, rate: float) -> float:
-        """Level that is crossed at this rate [1/s]; the most likely size where none is so often."""
+        """Level that is crossed at this rate [1/s]; the most likely size where none is so often.
+
+        Few rare moments, as of a slow start, make no crossings of low levels, which the tail is
+        from. Levels that would hardly be crossed in the time that was seen are therefore no less
+        than the largest size says, with a confidence of 95 %: such a size is not crossed more than
+        three times in that time [the rule of three, Hanley and Lippman-Hand 1983].
+        """
+        found = self._level(rate)
+        if rate * self.duration >= 1.0:
+            return found
+        normal = AlarmRate(self.axes, self.quickness)
+        usual = normal._level(RULE_OF_THREE / self.duration) if self.duration else np.inf
+        more = max(normal._level(rate) / usual, 1.0) ** (1.0 / self.exponent)
+        return max(found, self.largest * more)
+
+    def _level(self, rate: float) -> float:
         least = max(np.sqrt(self.axes - 1), 1e-3)  # most likely of normal ones
         least = max(least, (least / self.tail) ** (1.0 / self.exponent))
         if self.rate(least) <= rate:
             return float(least)
         wanted = np.log(rate)
         return float(brentq(lambda level: self._logarithm(level) - wanted, least, HIGHEST))
+
+
+def alarm_levels(rates: Sequence[AlarmRate], false_alarms: float) -> Array:
+    """Levels of single axes, then of all together, with so many false alarms a day in all.
+
+    `rates` are in that order. Half of the alarms is left to all axes together, the other half to
+    single ones. Raises EstimationError where the number is not between 0 and one a second.
+    """
+    if not 0.0 < false_alarms < DAY:
+        raise EstimationError(f'false_alarms: more than 0 a day are needed, got {false_alarms}')
+    shares = [*[0.5 / max(len(rates) - 1, 1)] * (len(rates) - 1), 0.5]
+    pairs = zip(rates, shares, strict=True)
+    return np.array([rate.level(share * false_alarms / DAY) for rate, share in pairs])

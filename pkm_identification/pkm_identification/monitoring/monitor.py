@@ -14,17 +14,15 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Mask
-from pkm_identification.covariance.error_variances import error_variances
+from pkm_identification.covariance.error_variances import variance_coefficients
 from pkm_identification.datasets import Recording
-from pkm_identification.monitoring.alarm_rates import AlarmRate
+from pkm_identification.monitoring.alarm_rates import AlarmRate, alarm_levels
 from pkm_identification.monitoring.residual_stream import Residuals, ResidualStream
 from pkm_identification.result.force_errors import TERMS, Domain, ForceErrors, error_terms
 from pkm_identification.result.result import IdentificationResult
 
 WINDOW = 0.05  # [s] of residuals that are averaged: with it a push is seen within 60 ms
 FALSE_ALARMS = 1.0  # a day
-DAY = 86400.0  # [s]
-PARTS = 10  # of the reference, which scatter as other motions will
 LEAST_REFERENCE = 10.0  # [s] of residuals: rarer extremes are not seen in less
 ROUNDING = 1e-9  # of a variance of scores: drives with one and the same error keep a level
 BLOCK = 1024  # samples in one pass
@@ -46,17 +44,9 @@ class MonitorLevels:
     levels: Array  # (n_a + 1,) of alarms
 
     def at(self, false_alarms: float) -> MonitorLevels:
-        """Return the levels of another number of false alarms a day.
-
-        Half of them is left to all axes together, the other half to single ones.
-        """
-        single = 0.5 / max(len(self.rates) - 1, 1)
-        shares = [*[single] * (len(self.rates) - 1), 0.5]
-        each = [
-            rate.level(share * false_alarms / DAY)
-            for rate, share in zip(self.rates, shares, strict=True)
-        ]
-        return replace(self, false_alarms=false_alarms, levels=np.array(each))
+        """Return the levels of another number of false alarms a day."""
+        levels = alarm_levels(self.rates, false_alarms)
+        return replace(self, false_alarms=false_alarms, levels=levels)
 
 
 @dataclass(frozen=True)
@@ -99,8 +89,6 @@ class ForceMonitor:
         not those of the identification. `false_alarms` a day. Raises EstimationError where they
         are too short or too uneven to tell.
         """
-        if not 0.0 < false_alarms < DAY:
-            raise EstimationError(f'false_alarms: more than 0 a day are needed, got {false_alarms}')
         rates = [1.0 / each.interval for each in references]
         stream = ResidualStream(result, float(np.median(rates)), window)
         parts = [part for each in references for part in _residuals(stream, each)]
@@ -206,12 +194,13 @@ def _levels(
             f'{joint}: the forces of the recording without disturbance depend on parameters that '
             'the identification left open'
         )
-    places = np.arange(len(parts)) * PARTS // len(parts)
+    # all terms: a slow start fills a small part of a recording, and must not alarm in the next one
     coefficients = np.zeros((squares.shape[1], TERMS))
     for axis in range(squares.shape[1]):
-        least = LEAST_VARIANCE * float(squares[:, axis].mean())
         own = squares[:, axis], known[:, axis], terms[:, axis]
-        coefficients[axis] = error_variances(*own, places, least, least).coefficients
+        coefficients[axis] = variance_coefficients(*own)
+        lacking = LEAST_VARIANCE * squares[:, axis].mean() - (own[2] @ coefficients[axis]).mean()
+        coefficients[axis, 0] += max(float(lacking), 0.0)
     fastest = np.abs(parts.velocities).max(axis=0)
     domain = Domain(parts.positions.min(axis=0), parts.positions.max(axis=0), fastest)
     count = squares.shape[1]

@@ -32,15 +32,31 @@ def test_rates_of_normal_processes(axes: int) -> None:
     assert found.exponent > 0.9
     for per_hour in (3600.0, 360.0, 36.0):
         level = found.level(per_hour / 3600.0)
-        assert found.rate(level) == pytest.approx(per_hour / 3600.0, rel=1e-6)
+        if per_hour / 3600.0 * found.duration >= 1.0:
+            assert found.rate(level) == pytest.approx(per_hour / 3600.0, rel=1e-6)
+        else:  # hardly seen in a minute
+            assert found.rate(level) <= per_hour / 3600.0
         count = crossings(hour, level)
-        assert 0.4 * per_hour - 12 < count < 1.3 * per_hour + 12, (per_hour, count)
+        least = 0.4 * per_hour - 12 if per_hour / 3600.0 * found.duration >= 1.0 else -1
+        assert least < count < 1.3 * per_hour + 12, (per_hour, count)
 
 
 def test_a_level_of_one_alarm_a_day_is_that_of_a_normal_tail() -> None:
     """One axis of 10 Hz: some 1e6 chances a day, so that the level is about that of 1e-6."""
     level = AlarmRate.of(smooth_noise(1, 600.0), RATE).level(1 / 86400)
     assert 5.0 < level < 6.0
+
+
+def test_rare_moments_count_as_they_were_seen() -> None:
+    """A slow start of 0.2 s in two minutes, larger than any noise: the level is beyond it."""
+    scores = smooth_noise(1, 120.0)
+    usual = AlarmRate.of(scores, RATE)
+    scores[1000:1100] = 8.0
+    seen = AlarmRate.of(scores, RATE)
+    for often in (10.0, 1.0, 0.1):
+        assert usual.level(often / 86400) < 8.0 < seen.level(often / 86400) < 16.0
+    # what is seen many times is known
+    assert seen.level(1.0) == pytest.approx(usual.level(1.0), rel=0.05)
 
 
 @pytest.mark.parametrize('power', [1.2, 1.5])

@@ -11,6 +11,7 @@ import numpy as np
 from pkm_description.errors import DatasetError
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.bags.bag_reader import Fields, RawBag, read_bag
+from pkm_identification.datasets.bags.commanded_stream import commanded_stream
 from pkm_identification.datasets.bags.force_stream import force_stream
 from pkm_identification.datasets.bags.measured_stream import (
     Stream,
@@ -53,6 +54,7 @@ NUMBERS: dict[str, Fields] = {
     TRUTH: TRUE_NUMBERS,
     STATE: ('phase',),
 }
+COMMANDED = {**NUMBERS, STATE: ('phase', 'command')}  # where forces are those that it commanded
 RUN = 4  # pkm_msgs/ControllerState.RUN
 
 
@@ -65,6 +67,7 @@ def load_bag(
     topics: Mapping[str, str] | None = None,
     joints: Sequence[str] = (),
     truth: bool = True,
+    commanded: bool = False,
 ) -> Recording:
     """Read a recording, of this project or any with a `sensor_msgs/JointState`.
 
@@ -74,7 +77,8 @@ def load_bag(
     whole chunk. Where the controller's state was recorded, `only_run` keeps the whole periods at
     full speed (phase RUN) alone. `joints` are the names in the bag that are wanted, where messages
     of one topic name different ones. Without `truth` noise-free signals are left unread, unless
-    `topics` names them.
+    `topics` names them. `commanded` takes forces from the controller's state: those that it
+    commanded, in place of those that the drives measured.
     """
     if topic is not None:
         if POSITIONS in (topics or {}):
@@ -84,11 +88,14 @@ def load_bag(
     unknown = sorted(set(topics or {}) - set(TOPICS))
     if unknown:
         raise DatasetError(f"unknown topic role '{unknown[0]}'; roles are {', '.join(TOPICS)}")
+    wanted = COMMANDED if commanded else NUMBERS
+    if commanded and CURRENTS not in (topics or {}):
+        del roles[CURRENTS]
     bag = read_bag(
         path,
         [name.strip('/') for name in roles.values()],
         allow_incomplete=allow_incomplete,
-        numbers={roles[role].strip('/'): NUMBERS[role] for role in NUMBERS if role in roles},
+        numbers={roles[role].strip('/'): wanted[role] for role in wanted if role in roles},
     )
     found = {role: find_topic(bag, name, role) for role, name in roles.items()}
     for role, name in (topics or {}).items():
@@ -97,18 +104,22 @@ def load_bag(
     told = recorded_force_messages(metadata, str(path))
     joints = joints or (told.names if told is not None else ())
     positions = _positions(bag, found, joints)
-    efforts = force_stream(bag, found, positions, joints, told)
-    if told is not None:
-        efforts = efforts.of(joints)  # a rail may share messages with the robot
-    if told is not None and told.message_type != MOTOR_CURRENTS:
-        positions = positions.without('effort')  # they are the same, or another unit's
+    if commanded:
+        positions, efforts = commanded_stream(bag, found[STATE], positions, metadata)
+    else:
+        efforts = force_stream(bag, found, positions, joints, told)
+        if told is not None:
+            efforts = efforts.of(joints)  # a rail may share messages with the robot
+        if told is not None and told.message_type != MOTOR_CURRENTS:
+            positions = positions.without('effort')  # they are the same, or another unit's
     period = recorded_period(metadata, str(path))
     state = found[STATE]
     note: dict[str, Any] = {}
     if only_run and state is not None:
         selection, note = _running(bag, state, positions.stamps, period)
         positions = positions.rows(selection)
-    return _assemble(bag, found, metadata, period, positions, efforts, note)
+    recording = _assemble(bag, found, metadata, period, positions, efforts, note)
+    return recording.as_commanded() if commanded else recording
 
 
 def _assemble(

@@ -18,20 +18,24 @@ from pkm_identification.datasets.stored_array import stored
 from pkm_identification.datasets.tables.column_mapping import ForeignFormError
 
 ROWS = 2**14  # of text that are turned into numbers at once
-CSV_FORM = 'time, <joint>.position, <joint>.effort and/or <joint>.current, <joint>.velocity'
-COLUMN = re.compile(r'(?P<joint>.+)\.(?P<kind>position|effort|current|velocity)')
+CSV_FORM = (
+    'time, <joint>.position, <joint>.effort and/or <joint>.current, <joint>.velocity, '
+    '<joint>.command'
+)
+COLUMN = re.compile(r'(?P<joint>.+)\.(?P<kind>position|effort|current|velocity|command)')
 
 
-def load_csv(path: Path) -> Recording:
-    """Read `time, <joint>.position, .effort, .current, .velocity` in any column order.
+def load_csv(path: Path, commanded: bool = False) -> Recording:
+    """Read `time, <joint>.position, .effort, .current, .velocity, .command` in any column order.
 
-    SI units: [s], [m, rad], [N, N m], [A], [m/s, rad/s]. Joints with a position only are left out,
-    velocities where not all others have one.
+    SI units: [s], [m, rad], [N, N m], [A], [m/s, rad/s], [N, N m]. Joints with a position only are
+    left out, velocities where not all others have one. `commanded` takes the forces that the
+    controller commanded in place of efforts and currents.
     """
     header = [name.strip().strip('"') for name in _first_line(path).rstrip('\r\n').split(',')]
     if header == ['']:
         raise DatasetError(f"'{path}' is empty; expected a header {CSV_FORM}")
-    kinds = ('position', 'effort', 'current', 'velocity')
+    kinds = ('position', 'effort', 'current', 'velocity', 'command')
     columns: dict[str, dict[str, int]] = {kind: {} for kind in kinds}
     for index, name in enumerate(header):
         if name == 'time':
@@ -47,20 +51,23 @@ def load_csv(path: Path) -> Recording:
             f"'{path}': needs exactly one column 'time', separated by commas; expected "
             f'{CSV_FORM}, the header is {",".join(header)[:80]}'
         )
-    driven = [j for j in columns['position'] if j in columns['effort'] or j in columns['current']]
+    forces = ('command',) if commanded else ('effort', 'current')
+    driven = [j for j in columns['position'] if any(j in columns[kind] for kind in forces)]
     for kind in kinds[1:]:
         for joint in columns[kind]:
             if joint not in columns['position']:
                 raise DatasetError(f"'{path}': '{joint}.{kind}' has no column '{joint}.position'")
     if not driven:
         raise ForeignFormError(
-            f"'{path}' has no joint with a position and an effort or current column"
+            f"'{path}' has no joint with a position and {' or '.join(forces)} column"
         )
     places = {'positions': [columns['position'][joint] for joint in driven]}
-    for kind in ('effort', 'current'):
+    for kind in forces:
         lacking = [joint for joint in driven if joint not in columns[kind]]
         if not lacking:
-            places[f'{kind}s'] = [columns[kind][joint] for joint in driven]
+            places['efforts' if commanded else f'{kind}s'] = [
+                columns[kind][joint] for joint in driven
+            ]
         elif len(lacking) < len(driven):
             raise DatasetError(
                 f"'{path}': column '{lacking[0]}.{kind}' is missing, other joints have one"
@@ -79,7 +86,8 @@ def load_csv(path: Path) -> Recording:
         )
 
     source = Source.opened(read, len(table), len(driven))
-    return Recording(source, tuple(driven), provenance=provenance)
+    recording = Recording(source, tuple(driven), provenance=provenance)
+    return recording.as_commanded() if commanded else recording
 
 
 def _first_line(path: Path) -> str:

@@ -27,13 +27,14 @@ AnyArray = NDArray[Any]
 Content = Mapping[str, AnyArray]
 
 REQUIRED = ('time', 'joint_names', 'positions')
-SAMPLES = ('time', 'positions', 'efforts', 'currents', 'velocities')
+SAMPLES = ('time', 'positions', 'efforts', 'currents', 'velocities', 'commands')
 TRUTH = ('truth_time', 'truth_positions', 'truth_velocities', 'truth_forces')
 BY_JOINT = ('force_constants', 'force_constant_deviations')
 OPTIONAL = (
     'efforts',
     'currents',
     'velocities',
+    'commands',
     'period',
     'effort_delay',
     'effort_filter',
@@ -48,7 +49,7 @@ UNPACKED = 1 << 26  # [bytes]
 DENSEST = 100
 
 
-def load_npz(path: Path) -> Recording:
+def load_npz(path: Path, commanded: bool = False) -> Recording:
     """Read `time`, `joint_names`, `positions`, `efforts` and/or `currents`.
 
     Optional: measured `velocities` (N, n_a) [m/s, rad/s], `period` [s], `effort_delay` [s],
@@ -57,7 +58,8 @@ def load_npz(path: Path) -> Recording:
     `force_constants` (n_a,) [N/A, N m/A] with their standard deviations
     `force_constant_deviations`, `payload` (its YAML text, see `pkm_description.payload_of`), and
     all of `truth_time` (M,) [s], `truth_positions`, `truth_velocities`, `truth_forces` (M, n_a) of
-    a simulated robot.
+    a simulated robot. `commanded` takes `commands` (N, n_a) [N, N m], which the controller gave
+    at the times of the positions, in place of efforts and currents.
     """
     with foreign_errors(DatasetError, f"'{path}' cannot be read as an NPZ file"):
         content = _content(path)
@@ -77,17 +79,22 @@ def load_npz(path: Path) -> Recording:
         fields['side'] = recorded_side({'side': content['side'].item()}, str(path))
     if 'payload' in content:
         fields['payload'] = _payload(content['payload'], path)
-    return Recording.from_arrays(
+    forces = [content.get('efforts'), content.get('currents')]
+    if commanded:
+        if 'commands' not in content:
+            raise DatasetError(f"'{path}' has no array `commands` of commanded forces")
+        forces = [content['commands'], None]
+    recording = Recording.from_arrays(
         content['time'],
         names,
         content['positions'],
-        content.get('efforts'),
-        content.get('currents'),
+        *forces,
         velocities=content.get('velocities'),
         truth=_truth(content, len(names), path),
         provenance={'source': str(path), 'format': 'npz', 'left_out': unknown},
         **fields,
     )
+    return recording.as_commanded() if commanded else recording
 
 
 def _content(path: Path) -> dict[str, AnyArray]:
