@@ -111,8 +111,7 @@ def _monitored(arguments: Any) -> Any:
 def _follow(arguments: Any) -> int:
     """Print a line whenever the verdict is another one."""
     from pkm_bringup.views.monitor_view import verdict
-    from pkm_description.errors import DatasetError, EstimationError
-    from pkm_identification.requests.monitor_request import recordings_in
+    from pkm_identification.requests.monitor_request import Refused, recordings_in
 
     last, seen = '', None
     while True:
@@ -122,7 +121,7 @@ def _follow(arguments: Any) -> int:
             try:
                 found = _monitored(arguments)
                 text = f'{found.names[-1]}: {verdict(found)}'
-            except (DatasetError, EstimationError) as error:  # too few recordings yet
+            except Refused as error:  # too few recordings yet
                 text = str(error)
             if text.partition(': ')[2] != last:
                 last = text.partition(': ')[2]

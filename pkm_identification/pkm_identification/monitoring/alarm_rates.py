@@ -16,6 +16,7 @@ from pkm_identification.arrays import Array
 COMPARED = (1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
 LEAST_CROSSINGS = 20  # of a level that says something about the tail: known to a quarter
 LEAST_EXPONENT = 0.5  # tails of an exponential distribution: extremes that nothing bounds better
+RARE = 0.05  # chance of a size that a tail does not foresee
 RULE_OF_THREE = 3.0  # events that a time without one may have, with a confidence of 95 %
 HIGHEST = 1e4  # level: beyond it nothing is by chance
 DAY = 86400.0  # [s]
@@ -77,15 +78,19 @@ class AlarmRate:
         Few rare moments, as of a slow start, make no crossings of low levels, which the tail is
         from. Levels that would hardly be crossed in the time that was seen are therefore no less
         than the largest size says, with a confidence of 95 %: such a size is not crossed more than
-        three times in that time [the rule of three, Hanley and Lippman-Hand 1983].
+        three times in that time [the rule of three, Hanley and Lippman-Hand 1983]. From there on
+        extremes grow as the tail says, or, where it did not foresee such a size, as those of an
+        exponential distribution.
         """
         found = self._level(rate)
         if rate * self.duration >= 1.0:
             return found
         normal = AlarmRate(self.axes, self.quickness)
         usual = normal._level(RULE_OF_THREE / self.duration) if self.duration else np.inf
-        more = max(normal._level(rate) / usual, 1.0) ** (1.0 / self.exponent)
-        return max(found, self.largest * more)
+        more = max(normal._level(rate) / usual, 1.0)
+        foreseen = self.largest <= self._level(RARE / self.duration) if self.duration else True
+        exponent = self.exponent if foreseen else LEAST_EXPONENT
+        return max(found, self.largest * more ** (1.0 / exponent))
 
     def _level(self, rate: float) -> float:
         least = max(np.sqrt(self.axes - 1), 1e-3)  # most likely of normal ones
