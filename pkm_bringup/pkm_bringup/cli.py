@@ -33,6 +33,7 @@ VERBS = (
     'study',
     'demo',
     'bench',
+    'commission',
 )
 LEVELS = ('verb', 'action', 'study')  # of verbs, as the parsers store them
 DESCRIPTION = """\

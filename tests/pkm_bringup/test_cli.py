@@ -141,7 +141,7 @@ def test_wrong_usage_is_one_line_with_status_2(fails):
 def test_choices_are_those_of_the_libraries():
     assert set(export.FORMATS) == set(FORMATS)
     assert set(export.FORMS) == {form for forms in FORMATS.values() for form in forms}
-    from pkm_bringup.verbs import excite_design
+    from pkm_bringup.verbs.excite_verbs import excite_design
 
     assert set(excite_design.CRITERIA) == set(CRITERIA)
 

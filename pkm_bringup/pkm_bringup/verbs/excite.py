@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pkm_bringup.verbs import excite_check, excite_design, excite_preset, excite_run, excite_show
+from pkm_bringup.verbs.excite_verbs import (
+    excite_check,
+    excite_design,
+    excite_preset,
+    excite_run,
+    excite_show,
+)
 
 SUBVERBS = (excite_preset, excite_design, excite_show, excite_check, excite_run)
 

@@ -1,0 +1,188 @@
+"""Listens to the graph of a robot that rests, for the check-list; publishes and asks no motion."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from lifecycle_msgs.msg import State
+from lifecycle_msgs.srv import GetState
+from rcl_interfaces.srv import GetParameters
+from rclpy.exceptions import InvalidTopicNameException
+from rclpy.parameter import parameter_value_to_python
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.validate_topic_name import validate_topic_name
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, Float64MultiArray, String
+
+from pkm_bringup.commissioning import graph_at_rest, states_at_rest
+from pkm_bringup.commissioning.check_lines import Finding, failed
+from pkm_bringup.commissioning.states_at_rest import Heard
+from pkm_bringup.nodes.graph_client import GraphClient, GraphError
+from pkm_control.gains import BANDWIDTH
+from pkm_description.nodes.qos import LATCHED
+from pkm_dynamics import ClosedChainModel
+from pkm_msgs.msg import MotorCurrents
+
+CONTROLLER = 'trajectory_controller'
+PATIENCE = 5.0  # [s] for an answer of the controller
+MEASURED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
+FORCES = {
+    'pkm_msgs/msg/MotorCurrents': MotorCurrents,
+    'sensor_msgs/msg/JointState': JointState,
+    'std_msgs/msg/Float64MultiArray': Float64MultiArray,
+}
+# Of a controller that does not answer: its own defaults.
+DEFAULTS: dict[str, Any] = {
+    'bandwidth': BANDWIDTH,
+    'state_timeout': 0.1,
+    'update_mode': 'timer',
+    'drives_say_ready': False,
+    'drives_say_homed': False,
+}
+
+
+class Topics(NamedTuple):
+    """Names of the robot's own topics."""
+
+    states: str = 'joint_states'
+    forces: str = 'motor_currents'
+    commands: str = 'effort_controller/commands'
+
+
+class CommissionClient(GraphClient):
+    """Hears a robot for a while and judges it."""
+
+    def __init__(
+        self,
+        model: ClosedChainModel,
+        topics: Topics | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._model, self._topics = model, topics or Topics()
+        for topic in self._topics:
+            _require_name(topic)
+        super().__init__('pkm_commission', check)
+        self.states: list[tuple[float, JointState]] = []
+        self._forces = self._efforts = 0
+        self._said: dict[str, Any] = {}
+        self._force_kind: str | None = None
+        node = self.node
+        node.create_subscription(JointState, self._topics.states, self._hear, MEASURED)
+        for name in ('brakes/closed', 'drives/ready', 'drives/homed'):
+            node.create_subscription(Bool, name, partial(self._note, name), LATCHED)
+        ready = f'{CONTROLLER}/ready_to_move'
+        node.create_subscription(String, ready, partial(self._note, 'ready'), LATCHED)
+
+    def listen(self, seconds: float, done: Callable[[], bool] = lambda: False) -> list[Finding]:
+        """Listen for `seconds` [s], or until `done`, and return the check-list."""
+        values = DEFAULTS | self._parameters()
+        label, active = self._state()
+        begin = time.monotonic()
+        self.states.clear()
+        self._forces = self._efforts = 0
+        while not done() and time.monotonic() - begin < seconds:
+            if self._force_kind is None:
+                self._find_forces()
+            self.spin()
+        return self._judge(time.monotonic() - begin, values, label, active)
+
+    # -- internals ----------------------------------------------------------------
+
+    def _hear(self, message: JointState) -> None:
+        self.states.append((time.time(), message))
+        self._efforts += len(message.effort) > 0
+
+    def _note(self, name: str, message: Any) -> None:
+        self._said[name] = message.data
+
+    def _count(self, _: Any) -> None:
+        self._forces += 1
+
+    def _find_forces(self) -> None:
+        wanted = self.node.resolve_topic_name(self._topics.forces)
+        kinds = dict(self.node.get_topic_names_and_types()).get(wanted, [])
+        for kind in kinds:
+            if kind in FORCES and self._force_kind is None:
+                self._force_kind = kind
+                self.node.create_subscription(FORCES[kind], wanted, self._count, MEASURED)
+
+    def _ask(self, kind: Any, name: str, request: Any) -> Any:
+        client = self.node.create_client(kind, f'{CONTROLLER}/{name}')
+        if not self.wait(client.service_is_ready, PATIENCE):
+            return None
+        answer = client.call_async(request)
+        return answer.result() if self.wait(answer.done, PATIENCE) else None
+
+    def _parameters(self) -> dict[str, Any]:
+        answer = self._ask(
+            GetParameters, 'get_parameters', GetParameters.Request(names=list(DEFAULTS))
+        )
+        if answer is None:
+            return {}
+        values = map(parameter_value_to_python, answer.values)
+        return {name: v for name, v in zip(DEFAULTS, values, strict=False) if v is not None}
+
+    def _state(self) -> tuple[str | None, bool]:
+        answer = self._ask(GetState, 'get_state', GetState.Request())
+        if answer is None:
+            return None, False
+        state = answer.current_state
+        return state.label, state.id == State.PRIMARY_STATE_ACTIVE
+
+    def _judge(
+        self, seconds: float, values: dict[str, Any], label: str | None, active: bool
+    ) -> list[Finding]:
+        findings = self._judge_states(values)
+        if self._forces or not self._efforts:
+            came, what = self._forces, self._force_kind or ''
+        else:
+            came, what = self._efforts, f'efforts on {self._topics.states}'
+        findings.append(graph_at_rest.forces(came, len(self.states), seconds, what))
+        commands, node = self._topics.commands, self.node
+        sent, taken = (
+            [each.node_name for each in ends(commands) if each.node_name != node.get_name()]
+            for ends in (node.get_publishers_info_by_topic, node.get_subscriptions_info_by_topic)
+        )
+        findings += graph_at_rest.commands(sent, taken, CONTROLLER)
+        heeded = node.count_subscribers('brakes/close')
+        findings.append(graph_at_rest.brakes(heeded, self._said.get('brakes/closed')))
+        for what in ('ready', 'homed'):
+            said = self._said.get(f'drives/{what}')
+            findings.append(graph_at_rest.drives(what, said, values[f'drives_say_{what}']))
+        return findings + graph_at_rest.controller(label, active, self._said.get('ready'))
+
+    def _judge_states(self, values: dict[str, Any]) -> list[Finding]:
+        whole = [each for each in self.states if len(each[1].position) == len(each[1].name)]
+        if not whole:
+            found = f'{len(self.states)} heard, none of them with a position for each name'
+            return [failed('states', found, 'start the driver, or compare the topic of the states')]
+        names = tuple(whole[-1][1].name)
+        same = [(at, each) for at, each in whole if tuple(each.name) == names]
+        heard = Heard(
+            names,
+            np.array(
+                [each.header.stamp.sec + 1e-9 * each.header.stamp.nanosec for _, each in same]
+            ),
+            np.array([at for at, _ in same]),
+            np.array([each.position for _, each in same]),
+        )
+        joints, lockstep = self._model.actuated_joints, values['update_mode'] == 'state'
+        findings = [states_at_rest.names_and_order(joints, heard)]
+        timeout = values['state_timeout']
+        findings += states_at_rest.timing(heard, values['bandwidth'], timeout, lockstep)
+        if not set(joints) <= set(names):
+            return findings
+        positions = heard.positions[:, [names.index(name) for name in joints]]
+        findings += states_at_rest.places(self._model, positions[-1])
+        return findings + states_at_rest.noise(self._model, positions)
+
+
+def _require_name(topic: str) -> None:
+    try:
+        validate_topic_name(topic)
+    except InvalidTopicNameException:
+        raise GraphError(f"'{topic}' is no name of a topic: letters, digits, '_' and '/'") from None

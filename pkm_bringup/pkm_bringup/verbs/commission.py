@@ -1,0 +1,64 @@
+"""`pkm commission`: check a running robot before its first motion; nothing moves."""
+
+from __future__ import annotations
+
+from argparse import Namespace, _SubParsersAction
+from typing import Any
+
+from pkm_bringup.arguments import ROBOT, add_arguments, add_json
+from pkm_identification.option import POSITIVE, TEXT, Option
+
+OPTIONS = (
+    Option('time', POSITIVE, 'to listen', 5.0, 's'),
+    Option('joint_states', TEXT, 'topic of the states', 'joint_states', metavar='TOPIC'),
+    Option(
+        'motor_currents', TEXT, 'topic of currents or forces', 'motor_currents', metavar='TOPIC'
+    ),
+    Option(
+        'effort_commands',
+        TEXT,
+        'topic of the commands',
+        'effort_controller/commands',
+        metavar='TOPIC',
+    ),
+    Option('output', TEXT, 'result as JSON; must not exist', metavar='FILE'),
+)
+
+
+def add_parser(subparsers: _SubParsersAction[Any]) -> None:
+    """Add the verb."""
+    text = 'check a running robot before its first motion; nothing moves'
+    parser = subparsers.add_parser('commission', help=text, description=text)
+    parser.add_argument('robot', metavar='ROBOT', help=ROBOT)
+    add_arguments(parser, *OPTIONS)
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: Namespace) -> int:
+    """Listen, judge and print."""
+    from pkm_bringup.commissioning.check_lines import any_failed
+    from pkm_bringup.exit_status import ExitStatus
+    from pkm_bringup.inputs import load_model
+    from pkm_bringup.nodes.commission_client import CommissionClient, Topics
+    from pkm_bringup.outputs import check_output, write_output
+    from pkm_bringup.views.commission_view import print_findings
+    from pkm_bringup.views.console import json_text, print_json, progress
+
+    output = check_output(arguments.output) if arguments.output else None
+    topics = Topics(arguments.joint_states, arguments.motor_currents, arguments.effort_commands)
+    with progress('check-list') as update:
+        model = load_model(arguments.robot, update)
+        update('listens')
+        with CommissionClient(model, topics) as client:
+            findings = client.listen(arguments.time)
+    ended = any_failed(findings)
+    lines = [each.to_dict() for each in findings]
+    result = {'robot': arguments.robot, 'passed': not ended, 'checks': lines}
+    if output is not None:
+        write_output(output, lambda path: path.write_text(json_text(result), encoding='utf-8'))
+    if arguments.json:
+        print_json(result)
+    else:
+        print_findings(lines)
+    return ExitStatus.ERROR if ended else ExitStatus.SUCCESS

@@ -1,0 +1,82 @@
+"""`pkm commission` beside a simulated robot: what it finds, and that it moves nothing."""
+
+import json
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from laboratory import MODEL, Laboratory  # noqa: E402
+
+from pkm_bringup import cli  # noqa: E402
+from pkm_bringup.commissioning.check_lines import Verdict  # noqa: E402
+from pkm_bringup.nodes import commission_client  # noqa: E402
+from pkm_bringup.nodes.commission_client import CommissionClient  # noqa: E402
+
+pytestmark = pytest.mark.ros
+ENOUGH, LONGEST = 200, 60.0  # states, [s]
+
+
+@pytest.fixture(scope='module')
+def laboratory():
+    with Laboratory() as laboratory:
+        laboratory.fresh()
+        yield laboratory
+
+
+def findings(laboratory):
+    def live():
+        for _ in range(20):
+            laboratory.executor.spin_once(timeout_sec=0.0)
+
+    with CommissionClient(MODEL, check=live) as client:
+        # A state is always followed by what the graph says: its own topics come within those.
+        found = client.listen(LONGEST, lambda: len(client.states) >= ENOUGH)
+    return {each.check: each for each in found}
+
+
+def failures(found):
+    return {name for name, each in found.items() if each.verdict is Verdict.FAILED}
+
+
+def test_all_is_well(laboratory):
+    found = findings(laboratory)
+    bad = [each for each in found.values() if each.verdict in (Verdict.FAILED, Verdict.WARNING)]
+    assert not bad
+    for check in ('joints', 'strokes', 'loops', 'currents or forces', 'takers of commands'):
+        assert found[check].verdict is Verdict.OK
+    assert found['controller'].found == 'active'
+
+
+def test_silent_currents(laboratory, monkeypatch):
+    publisher = laboratory.robot._output._motor_publisher
+    monkeypatch.setattr(publisher, 'publish', lambda _: None)
+    assert failures(findings(laboratory)) == {'currents or forces'}
+
+
+def test_a_missing_joint(laboratory, monkeypatch):
+    monkeypatch.setattr(MODEL, 'actuated_joints', (*MODEL.actuated_joints[:-1], 'other'))
+    found = findings(laboratory)
+    assert failures(found) == {'joints'}
+    assert 'other' in found['joints'].found
+
+
+def test_the_verb_without_a_robot(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(commission_client, 'PATIENCE', 0.1)
+    file = tmp_path / 'list.json'
+    words = ['commission', 'palida', '--time', '0.1', '--json', '--output', str(file)]
+    for option in ('--joint-states', '--motor-currents', '--effort-commands'):
+        words += [option, 'nobody/there']
+    assert cli.main(words) == 1
+    result = json.loads(capsys.readouterr().out)
+    assert result == json.loads(file.read_text())
+    assert not result['passed']
+    assert {'states', 'currents or forces', 'takers of commands', 'controller'} <= {
+        each['check'] for each in result['checks'] if each['verdict'] == 'failed'
+    }
+    assert cli.main(words) == 1  # the file is there
+
+
+def test_a_topic_that_cannot_be(capsys):
+    assert cli.main(['commission', 'palida', '--joint-states', 'not-a/topic']) == 1
+    assert "'not-a/topic'" in capsys.readouterr().err
