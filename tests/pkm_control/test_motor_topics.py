@@ -101,6 +101,7 @@ def test_offline_recordings_are_of_the_motors(robot, side):
     model, random = ClosedChainModel(robot), np.random.default_rng(5)
     constants = np.asarray(model.force_constants)
     names = ('positions', 'currents', 'truth_positions', 'truth_velocities', 'truth_forces')
+    names += ('commands',)
     signals = {name: random.normal(size=(4, 3)) for name in names}
     time = np.arange(4) * 1e-3
     run = SimpleNamespace(running=slice(None), time=time, current_time=time, **signals)
@@ -112,6 +113,7 @@ def test_offline_recordings_are_of_the_motors(robot, side):
     np.testing.assert_allclose(found.efforts, efforts)
     truth = side.joint_efforts(arrays['truth_forces'])
     np.testing.assert_allclose(truth, signals['truth_forces'])
+    np.testing.assert_allclose(side.joint_efforts(arrays['commands']), signals['commands'])
 
 
 @pytest.mark.ros
