@@ -52,6 +52,7 @@ def load_csv(path: Path, commanded: bool = False) -> Recording:
             f'{CSV_FORM}, the header is {",".join(header)[:80]}'
         )
     forces = ('command',) if commanded else ('effort', 'current')
+    wanted = 'a command' if commanded else 'an effort or current'
     driven = [j for j in columns['position'] if any(j in columns[kind] for kind in forces)]
     for kind in kinds[1:]:
         for joint in columns[kind]:
@@ -59,7 +60,7 @@ def load_csv(path: Path, commanded: bool = False) -> Recording:
                 raise DatasetError(f"'{path}': '{joint}.{kind}' has no column '{joint}.position'")
     if not driven:
         raise ForeignFormError(
-            f"'{path}' has no joint with a position and {' or '.join(forces)} column"
+            f"'{path}' has no joint with a position and {wanted} column"
         )
     places = {'positions': [columns['position'][joint] for joint in driven]}
     for kind in forces:
