@@ -59,9 +59,7 @@ def load_csv(path: Path, commanded: bool = False) -> Recording:
             if joint not in columns['position']:
                 raise DatasetError(f"'{path}': '{joint}.{kind}' has no column '{joint}.position'")
     if not driven:
-        raise ForeignFormError(
-            f"'{path}' has no joint with a position and {wanted} column"
-        )
+        raise ForeignFormError(f"'{path}' has no joint with a position and {wanted} column")
     places = {'positions': [columns['position'][joint] for joint in driven]}
     for kind in forces:
         lacking = [joint for joint in driven if joint not in columns[kind]]
