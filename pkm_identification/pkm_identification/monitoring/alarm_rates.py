@@ -20,6 +20,7 @@ RARE = 0.05  # chance of a size that a tail does not foresee
 RULE_OF_THREE = 3.0  # events that a time without one may have, with a confidence of 95 %
 HIGHEST = 1e4  # level: beyond it nothing is by chance
 DAY = 86400.0  # [s]
+ROUNDING = 1e-9  # of a variance of scores: drives with one and the same error keep a level
 
 
 @dataclass(frozen=True)
@@ -112,3 +113,9 @@ def alarm_levels(rates: Sequence[AlarmRate], false_alarms: float) -> Array:
     shares = [*[0.5 / max(len(rates) - 1, 1)] * (len(rates) - 1), 0.5]
     pairs = zip(rates, shares, strict=True)
     return np.array([rate.level(share * false_alarms / DAY) for rate, share in pairs])
+
+
+def whitening_of(scores: Array) -> Array:
+    """Return the matrix (axes, axes) that makes scores (k, axes) independent."""
+    covariance = scores.T @ scores / len(scores) + ROUNDING * np.eye(scores.shape[1])
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)))

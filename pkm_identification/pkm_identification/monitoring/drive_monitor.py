@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets import Recording
-from pkm_identification.monitoring.alarm_rates import AlarmRate, alarm_levels
+from pkm_identification.monitoring.alarm_rates import AlarmRate, alarm_levels, whitening_of
 from pkm_identification.monitoring.residual_stream import RESIDUALS, MovingAverage
 
 LEAST_REFERENCE = 10.0  # [s] of samples: rarer extremes are not seen in less
@@ -150,7 +150,6 @@ class _DriveStream:
 
     def reset(self) -> None:
         self._average = MovingAverage(self._count)
-        self._times = np.zeros(0)
         self._first: Array | None = None  # commands at the window's begin, of those to come
         self._seen = 0
 
@@ -204,8 +203,7 @@ def _response(command: Array, slope: Array, force: Array, rate: float) -> DriveR
             'measures them'
         )
     scores = left / deviation
-    covariance = scores.T @ scores / len(scores)
-    whitening = np.linalg.inv(np.linalg.cholesky(covariance + 1e-9 * np.eye(count)))
+    whitening = whitening_of(scores)
     rates = [AlarmRate.of(scores[:, [axis]], rate) for axis in range(count)]
     rates.append(AlarmRate.of(scores @ whitening.T, rate))
     delay = -lag / np.where(gain == 0.0, 1.0, gain)

@@ -16,7 +16,7 @@ from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.covariance.error_variances import variance_coefficients
 from pkm_identification.datasets import Recording
-from pkm_identification.monitoring.alarm_rates import AlarmRate, alarm_levels
+from pkm_identification.monitoring.alarm_rates import AlarmRate, alarm_levels, whitening_of
 from pkm_identification.monitoring.residual_stream import Residuals, ResidualStream
 from pkm_identification.result.force_errors import TERMS, Domain, ForceErrors, error_terms
 from pkm_identification.result.result import IdentificationResult
@@ -24,7 +24,6 @@ from pkm_identification.result.result import IdentificationResult
 WINDOW = 0.05  # [s] of residuals that are averaged: with it a push is seen within 60 ms
 FALSE_ALARMS = 1.0  # a day
 LEAST_REFERENCE = 10.0  # [s] of residuals: rarer extremes are not seen in less
-ROUNDING = 1e-9  # of a variance of scores: drives with one and the same error keep a level
 BLOCK = 1024  # samples in one pass
 LEAST_VARIANCE = 1e-3  # of the mean variance, as what a drive at rest or none of the noise leaves
 
@@ -212,9 +211,7 @@ def _levels(
     )
     variance = _variance(parts, found, errors)
     scores = parts.forces / np.sqrt(variance)
-    whitening = np.linalg.inv(
-        np.linalg.cholesky(scores.T @ scores / len(scores) + ROUNDING * np.eye(count))
-    )
+    whitening = whitening_of(scores)
     rates = [AlarmRate.of(scores[:, [axis]], rate) for axis in range(count)]
     rates.append(AlarmRate.of(scores @ whitening.T, rate))
     typical = np.sqrt(variance.mean(axis=0))
