@@ -27,6 +27,7 @@ from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import CircleTrajectory, FourierTrajectory, PointToPoint
+from pkm_identification.datasets.force_messages import MOTOR_CURRENTS, chosen_messages
 from pkm_identification.nodes.estimation_server import EstimationServer
 from pkm_identification.nodes.excitation_run import ExcitationRun, RunSettings
 from pkm_msgs.action import Compare, Excite, FollowPlatformTrajectory, IdentifyWithProgress
@@ -273,7 +274,11 @@ class Requests:
         recorder = SimpleNamespace(
             ages=lambda: {'joint_states': 0.0}, latest=lambda topic: b'', recording=False
         )
-        run = ExcitationRun(self.model, settings, system, AtOnce(), Handle(request), recorder, None)
+        forces = chosen_messages(
+            [MOTOR_CURRENTS], False, 'auto', self.model.description.actuated_joints
+        )
+        graph = (system, AtOnce(), Handle(request), recorder, None)
+        run = ExcitationRun(self.model, settings, forces, *graph)
         run._positions = lambda: np.asarray(home)
 
         async def begin(trajectory: Any) -> None:
