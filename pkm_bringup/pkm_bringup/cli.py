@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pkm_bringup.exit_status import ExitStatus
+from pkm_bringup.termination import Terminated, terminable
 from pkm_bringup.views.console import print_error
 from pkm_dynamics.processors import SINGLE_THREAD
 
@@ -100,11 +101,15 @@ def _program(arguments: Any) -> str:
 
 def _run(program: str, arguments: Any) -> int:
     try:
-        status: int = arguments.run(arguments)
+        with terminable():
+            status: int = arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitStatus.ERROR
+    except Terminated:
+        print_error(program, 'terminated')
+        return ExitStatus.TERMINATED
     except KeyboardInterrupt:
         print_error(program, 'interrupted')
         return ExitStatus.INTERRUPTED

@@ -31,3 +31,4 @@ class ExitStatus(IntEnum):
         'the first line names it; identify again once it is mended or meant',
     )
     INTERRUPTED = 130, 'interrupted by Ctrl-C', 'what was written before is complete'
+    TERMINATED = 143, 'ended by SIGTERM, in the same way', 'what was written before is complete'

@@ -16,9 +16,11 @@ from rclpy.action import ActionServer, CancelResponse, GoalResponse  # noqa: E40
 from rclpy.callback_groups import ReentrantCallbackGroup  # noqa: E402
 from rclpy.context import Context  # noqa: E402
 from rclpy.executors import MultiThreadedExecutor  # noqa: E402
+from unique_identifier_msgs.msg import UUID  # noqa: E402
 
 from pkm_bringup import cli  # noqa: E402
-from pkm_bringup.nodes import excite_client  # noqa: E402
+from pkm_bringup.nodes import lifeline  # noqa: E402
+from pkm_bringup.nodes.graph_client import GraphClient  # noqa: E402
 from pkm_msgs.action import Excite  # noqa: E402
 
 pytestmark = pytest.mark.ros
@@ -56,6 +58,8 @@ class Pretender:
             goal_callback=self.accept,
             cancel_callback=lambda handle: CancelResponse.ACCEPT,
         )
+        self.beats, self.identifier = [], None
+        self.node.create_subscription(UUID, 'pretender/heartbeat', self.beats.append, 10)
         self.executor = MultiThreadedExecutor(2, context=self.context)
         self.executor.add_node(self.node)
         self.thread = threading.Thread(target=self.executor.spin, daemon=True)
@@ -67,7 +71,7 @@ class Pretender:
         return GoalResponse.ACCEPT
 
     def execute(self, handle):
-        self.goal = handle.request
+        self.goal, self.identifier = handle.request, bytes(handle.goal_id.uuid)
         result = Excite.Result()
         if self.refusal:
             handle.abort()
@@ -147,11 +151,11 @@ def test_feedback_is_followed(tmp_path, capsys, monkeypatch):
     assert 'exciting: running: period 1, ' in capsys.readouterr().err
 
 
-def interrupt_after(event, delay):
+def interrupt_after(event, delay, number=signal.SIGINT):
     def interrupt():
         event.wait(60.0)
         time.sleep(delay)
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), number)
 
     threading.Thread(target=interrupt, daemon=True).start()
 
@@ -184,17 +188,79 @@ def test_a_motion_that_ends_at_rest_is_sent_once(tmp_path, capsys):
     assert '--periods must be 1' in capsys.readouterr().err
 
 
-def test_a_server_that_vanishes_is_noticed(monkeypatch):
-    monkeypatch.setattr(excite_client, 'GONE', 0.05)
-    client = SimpleNamespace(server_is_ready=lambda: there)
-    there, gone = True, excite_client._Gone(client)
-    assert not gone.for_good()
-    there = False
-    assert not gone.for_good()  # it may come back
-    time.sleep(0.1)
-    assert gone.for_good()
-    there = True
-    assert not gone.for_good()
+@pytest.fixture
+def line(monkeypatch):
+    """A lifeline to the node `asked`, with a clock that the test moves by `line.wait`."""
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    with GraphClient('client') as client:
+        monkeypatch.setattr(lifeline, 'time', clock)
+        with lifeline.Lifeline(client, 'asked', lambda: line.present) as line:
+            line.present = True
+
+            def wait(seconds):
+                clock.now += seconds
+                return line.gone()
+
+            line.wait, line.client = wait, client
+            yield line
+
+
+def serve_parameters(line):
+    """A node with parameters, as any node has."""
+    node = rclpy.create_node('asked')
+    line.client._executor.add_node(node)
+    assert line.client.wait(line._questions.service_is_ready, 20.0)
+    return node
+
+
+def test_a_killed_server_is_told_within_two_seconds_though_discovery_remembers_it(line):
+    node = serve_parameters(line)
+    for _ in range(20):  # an idle server answers each question
+        assert not line.wait(0.6)
+        assert line.client.wait(lambda: line._calls[-1].done(), 20.0)
+        assert not line.wait(0.01)
+    line.client._executor.remove_node(node)  # present, but it answers no more
+    assert lifeline.GONE < 2.0
+    assert not line.wait(lifeline.GONE - 0.05)
+    assert line.wait(0.1)
+    node.destroy_node()
+
+
+def test_feedback_is_a_sign_of_life_of_a_server_that_answers_nothing(line):
+    node = serve_parameters(line)
+    line.client._executor.remove_node(node)
+    for _ in range(5):
+        assert not line.wait(lifeline.GONE - 0.05)
+        line.hear()
+    node.destroy_node()
+
+
+def test_a_server_without_parameters_is_gone_when_discovery_drops_it(line):
+    assert not line.wait(60.0)
+    line.present = False
+    assert not line.wait(1.0)  # it may come back
+    assert line.wait(1.0)
+
+
+def test_the_server_hears_that_the_client_lives(tmp_path):
+    with pretender(20) as server:
+        assert cli.main(arguments(tmp_path)) == 0
+    assert server.goal.heartbeat_timeout == lifeline.HEARTBEAT_TIMEOUT
+    assert len(server.beats) > 3
+    assert {bytes(beat.uuid) for beat in server.beats} == {server.identifier}
+
+
+@pytest.mark.usefixtures('interruptible')
+def test_sigterm_cancels_the_goal_as_ctrl_c_does(tmp_path, capsys):
+    with pretender(600) as server:
+        interrupt_after(server.running, 0.1, signal.SIGTERM)
+        before = signal.getsignal(signal.SIGTERM)
+        assert cli.main(arguments(tmp_path)) == 143
+        assert signal.getsignal(signal.SIGTERM) is before
+        assert server.cancelled
+    shown = capsys.readouterr().err
+    assert "'pretender' has stopped: stopped on the path" in shown
+    assert 'terminated' in shown
 
 
 @pytest.mark.usefixtures('interruptible')

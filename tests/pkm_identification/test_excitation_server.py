@@ -27,6 +27,7 @@ from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import load
 from pkm_identification.datasets.bags.bag_reader import read_bag
+from pkm_identification.nodes import excitation_run
 from pkm_identification.nodes.excitation_server import ExcitationServer
 from pkm_msgs.action import Excite, FollowPlatformTrajectory
 from pkm_msgs.msg import ControllerState, MotorCurrents
@@ -136,11 +137,12 @@ class Session:
         self.phases = []
         graph.until(self.client.server_is_ready)
 
-    def send(self, bag, periods=3, amplitude=0.01):
+    def send(self, bag, periods=3, amplitude=0.01, heartbeat_timeout=0.0):
         home = [*self.robot.model.home_position, 0.0, 0.0, 0.0]
         sine = np.zeros((6, 1))
         sine[2] = amplitude
         goal = Excite.Goal(periods=periods, ramp_time=0.5, bag=str(bag))
+        goal.heartbeat_timeout = heartbeat_timeout
         goal.trajectory = to_message(FourierTrajectory(PERIOD, home, sine, 0 * sine))
         future = self.client.send_goal_async(
             goal, feedback_callback=lambda m: self.phases.append(m.feedback.phase)
@@ -246,6 +248,42 @@ def test_a_controller_that_dies_is_told_within_two_seconds(model, tmp_path):
         # 2 s, and what a loaded machine takes for the answer
         assert time.monotonic() - killed < 4.0
         assert 'outcome: aborted' in outcome_of(tmp_path / 'bag')
+
+
+def test_a_controller_that_is_gone_is_told_within_the_bound_that_is_configured(
+    session, tmp_path, monkeypatch
+):
+    """Silent for `DOUBT`, then without an answer for `ANSWER`: nobody is asked twice."""
+    asked = []
+
+    async def silent(timeout):
+        asked.append(timeout)
+        await session.server._background.sleep(timeout)
+        return False
+
+    handle = session.send(tmp_path / 'bag', periods=100)
+    session.graph.until(lambda: session.phases.count('running') > 5)
+    monkeypatch.setattr(session.server._system, 'answers', silent)
+    session.robot.talking = False
+    answer = session.result(handle)
+    assert 'the controller is gone' in answer.result.error_msg
+    assert asked == [excitation_run.ANSWER]
+    assert excitation_run.DOUBT + excitation_run.ANSWER <= 1.5  # [s], of 2
+    assert 'outcome: aborted' in outcome_of(tmp_path / 'bag')
+
+
+def test_the_client_of_a_run_is_watched(session, tmp_path):
+    handle = session.send(tmp_path / 'bag', periods=1000, heartbeat_timeout=0.5)
+    beats = session.graph.tester.create_publisher(UUID, 'excitation_server/heartbeat', 10)
+    timer = session.graph.tester.create_timer(0.05, lambda: beats.publish(handle.goal_id))
+    session.graph.until(lambda: session.phases.count('running') > 20)  # POLL apart: 1 s
+    session.graph.tester.destroy_timer(timer)
+    answer = session.result(handle)
+    assert answer.status == STATUS.STATUS_ABORTED
+    assert answer.result.error_code == CODE.CLIENT_LOST
+    assert 'no heartbeat of the client' in answer.result.error_msg
+    assert session.robot.stopped_smoothly
+    assert 'outcome: aborted' in outcome_of(tmp_path / 'bag')
 
 
 def test_a_server_that_is_shut_down_ends_its_run_first(session, tmp_path):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from math import inf
 from typing import Any
 
+from rclpy.task import Future
+
 from pkm_bringup.nodes.graph_client import GraphClient, GraphError
+from pkm_bringup.nodes.lifeline import Lifeline
 from pkm_bringup.views.console import print_note
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import Trajectory
 from pkm_msgs.action import Excite
 
 STOP_TIMEOUT = 30.0  # [s] of a canceled run until the server has ended it
-GONE = 3.0  # [s] of absence after which a server does not come back
 
 
 def excite(
@@ -49,35 +50,51 @@ def run_excitation(
 ) -> Excite.Result:
     """Run a goal to its end; an interrupt cancels it and waits for the robot to rest.
 
-    Raises GraphError where there is no server, or with the server's error code and message.
+    The server hears that this client lives, and ends the run where it does not. Raises GraphError
+    where there is no server, or it is gone, or with the server's error code and message.
     """
     action = client.action(Excite, f'{server}/excite')
     if not client.wait(action.server_is_ready, timeout):
         raise GraphError(f"no node serves the action '{server}/excite' after {timeout:g} s")
-    sent = action.send_goal_async(
-        goal, feedback_callback=lambda message: on_feedback(message.feedback)
-    )
+    with Lifeline(client, server, action.server_is_ready) as line:
+        goal.heartbeat_timeout = line.heartbeat_timeout
+
+        def told(message: Any) -> None:
+            line.hear()
+            on_feedback(message.feedback)
+
+        sent = action.send_goal_async(goal, feedback_callback=told, goal_uuid=line.goal)
+        return _followed(client, server, sent, line, timeout)
+
+
+def _followed(
+    client: GraphClient, server: str, sent: Future, line: Lifeline, timeout: float
+) -> Excite.Result:
+    """Wait for the result of a goal that was sent."""
     ended: Any = None
     try:
-        if not client.wait(sent.done, timeout):
+        if not client.wait(lambda: sent.done() or line.gone(), timeout):
             raise GraphError(
                 f"'{server}' has not answered the goal within {timeout:g} s; it may still begin"
             )
+        if not sent.done():
+            raise GraphError(f"'{server}' is gone before it has answered the goal")
         if not sent.result().accepted:
             raise GraphError(f"'{server}' did not accept the goal")
         ended = sent.result().get_result_async()
-        gone = _Gone(action)
-        if not client.wait(lambda: ended.done() or gone.for_good(), inf) or not ended.done():
+        if not client.wait(lambda: ended.done() or line.gone(), inf) or not ended.done():
             raise GraphError(
                 f"'{server}' is gone before the run has ended: look at its log and at the robot"
             )
     except KeyboardInterrupt:
         # The goal may be under way even if its acceptance has not been heard of yet.
         print_note('canceling: the robot comes to rest on its path')
-        if client.wait(sent.done, timeout) and sent.result().accepted:
-            ended = ended or sent.result().get_result_async()
-            sent.result().cancel_goal_async()
-            print_note(_stopped(server, ended, client.wait(ended.done, STOP_TIMEOUT)))
+        if client.wait(lambda: sent.done() or line.gone(), timeout) and sent.done():
+            if sent.result().accepted:
+                ended = ended or sent.result().get_result_async()
+                sent.result().cancel_goal_async()
+                client.wait(lambda: ended.done() or line.gone(), STOP_TIMEOUT)
+                print_note(_stopped(server, ended))
         raise
     result: Excite.Result = ended.result().result
     if result.error_code:
@@ -88,23 +105,9 @@ def run_excitation(
     return result
 
 
-class _Gone:
-    """Tells when the server of an action has been absent for long."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-        self._seen = time.monotonic()
-
-    def for_good(self) -> bool:
-        """Whether the server has not been there for `GONE` seconds."""
-        if self._client.server_is_ready():
-            self._seen = time.monotonic()
-        return time.monotonic() - self._seen > GONE
-
-
-def _stopped(server: str, ended: Any, confirmed: bool) -> str:
-    if not confirmed:
-        return f"'{server}' has not confirmed the stop within {STOP_TIMEOUT:g} s: look at the robot"
+def _stopped(server: str, ended: Any) -> str:
+    if not ended.done():
+        return f"'{server}' is gone or silent and has not confirmed the stop: look at the robot"
     result = ended.result().result
     return f"'{server}' has stopped: {result.error_msg or 'canceled'}"
 

@@ -15,12 +15,12 @@ from rclpy.task import Future
 
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome, TrackingStatistics
 from pkm_control.interlocks import Interlocks
-from pkm_control.nodes.client_watch import ClientWatch
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.stops import StopEvent
 from pkm_description.description import Description
 from pkm_description.errors import PkmError, TrajectoryError
 from pkm_description.nodes.background import Background
+from pkm_description.nodes.client_watch import ClientWatch
 from pkm_dynamics.limits.goal_check import LONGEST_CHECK, GoalPlan, checked_execution, fastest
 from pkm_dynamics.nodes.trajectory_messages import trajectory_arguments
 from pkm_dynamics.trajectories import Execution

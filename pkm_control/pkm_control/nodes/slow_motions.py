@@ -18,13 +18,13 @@ from std_srvs.srv import Trigger
 
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome
 from pkm_control.interlocks import Interlocks
-from pkm_control.nodes.client_watch import ClientWatch
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.nodes.follow_server import FollowServer
 from pkm_control.recovery.jog_motion import Jog, checked_speed, jog_motion, moved
 from pkm_control.recovery.recovery_motion import recovery_motion
 from pkm_control.stops import StopEvent
 from pkm_description.errors import PkmError
+from pkm_description.nodes.client_watch import ClientWatch
 from pkm_dynamics.trajectories import PointToPoint
 from pkm_msgs.action import Jog as JogAction
 

@@ -19,6 +19,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from unique_identifier_msgs.msg import UUID
 
 import pkm_description
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome
@@ -28,7 +29,6 @@ from pkm_control.gains import servo_gains
 from pkm_control.interlocks import Interlocks
 from pkm_control.nodes.bound_tuning import BoundTuning
 from pkm_control.nodes.brakes import Brakes
-from pkm_control.nodes.client_watch import ClientWatch
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.nodes.controller_diagnostics import ControllerDiagnostics
 from pkm_control.nodes.controller_parameters import (
@@ -47,6 +47,7 @@ from pkm_control.nodes.slow_motions import SlowMotions
 from pkm_control.shutdown import ShutdownTimes
 from pkm_control.stops import StopEvent
 from pkm_description.errors import DescriptionError, PkmError
+from pkm_description.nodes.client_watch import HEARTBEAT, ClientWatch
 from pkm_description.nodes.graph_health import GraphHealth
 from pkm_description.nodes.node_parameters import declare_parameters
 from pkm_description.nodes.qos import LATCHED
@@ -95,7 +96,9 @@ class TrajectoryControllerNode(LifecycleNode):
         self._brakes: Brakes | None = None
         self._source: PolledSubscription | None = None
         rate = values['feasibility_rate']
-        self._client = ClientWatch(self, self._on_client_lost)
+        self._client = ClientWatch(self._on_client_lost)
+        beats = QoSProfile(depth=10)
+        self._beats = PolledSubscription(self, UUID, f'~/{HEARTBEAT}', beats)
         named = 'drives_say_ready', 'enabling_device', 'enabling_timeout', 'drives_say_homed'
         interlocks = Interlocks(*(values[name] for name in named))
         self._follow = FollowServer(
@@ -219,7 +222,7 @@ class TrajectoryControllerNode(LifecycleNode):
         """Stop commanding before the process ends."""
         self._release()
         self._safety.destroy()
-        self._client.destroy()
+        self._beats.destroy()
         self._follow.close()
 
     def destroy_node(self) -> None:
@@ -304,7 +307,9 @@ class TrajectoryControllerNode(LifecycleNode):
     def _poll(self) -> None:
         """Take what others than the robot say, in the thread of the loop."""
         self._safety.poll()
-        self._client.poll()
+        while (beat := self._beats.take()) is not None:
+            self._client.hear(beat)
+        self._client.look()
 
     def _on_end(self) -> None:
         """Wake those who wait for the end of the commands, from whatever thread."""

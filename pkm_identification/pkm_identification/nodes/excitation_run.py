@@ -46,7 +46,7 @@ SETTLE = 0.2  # [s] for the last messages after the motion
 # [s] without a heartbeat until the controller stops a motion that nobody records
 HEARTBEAT_TIMEOUT = 1.0
 # [s] of silence after which a controller is asked whether it lives, and for its answer
-DOUBT, ANSWER = 1.0, 0.5
+DOUBT, ANSWER = 0.75, 0.75
 METADATA = 'pkm/metadata'
 FOLLOW = FollowPlatformTrajectory.Result
 REJECTIONS = {
@@ -91,7 +91,7 @@ class ExcitationRun:
         self._follow: Any = None
         self._progress: tuple[float, float] = (0.0, 0.0)
         self._moved = False
-        self._ending = ''  # why the run is to end
+        self._ending: Refused | None = None  # why the run is to end
 
     @property
     def bag(self) -> Path:
@@ -276,13 +276,13 @@ class ExcitationRun:
     def _on_feedback(self, message: Any) -> None:
         self._progress = (message.feedback.fraction, message.feedback.time_left)
 
-    def end(self, reason: str) -> None:
+    def end(self, code: Code, reason: str) -> None:
         """Let the run end soon, as if it were canceled."""
-        self._ending = reason
+        self._ending = Refused(code, reason)
 
     def _raise_if_canceled(self) -> None:
-        if self._ending:
-            raise Refused(Code.CANCELED, self._ending)
+        if self._ending is not None:
+            raise self._ending
         if self.handle.is_cancel_requested:
             raise Refused(Code.CANCELED, 'canceled by the client')
 
@@ -291,6 +291,7 @@ class ExcitationRun:
             raise Refused(Code.CANNOT_WRITE, self.recorder.error)
         silent = self.recorder.age(self.system.state_topic)
         if silent is not None and silent > DOUBT and not await self.system.answers(ANSWER):
+            self._follow = None  # nobody takes a cancel request
             message = f'the controller is gone: silent for {silent:.1f} s, and no answer'
             raise Refused(Code.TOPIC_SILENT, message)
         for topic in ('joint_states', self.system.state_topic):

@@ -10,10 +10,13 @@ from functools import partial
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from unique_identifier_msgs.msg import UUID
 
 import pkm_description
 from pkm_description.nodes.background import Background
+from pkm_description.nodes.client_watch import HEARTBEAT, ClientWatch
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.node_status import publish_diagnostics
 from pkm_description.nodes.running import run_node
@@ -28,6 +31,7 @@ from pkm_identification.recording import RecordingQuality
 from pkm_identification.requests.refusal import Code, Refused
 from pkm_msgs.action import Excite
 
+WATCH_PERIOD = 0.1  # [s] between looks for the client's heartbeat
 _wait = partial(NodeParameter, unit='s', lower=0.1, upper=600.0)
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
@@ -72,6 +76,10 @@ class ExcitationServer(Node):
         self._recorder: Recorder | None = None
         self._busy = False
         self._last = 'nothing asked yet'
+        self._client = ClientWatch(self._on_client_lost)
+        self.create_subscription(UUID, f'~/{HEARTBEAT}', self._client.hear, 10)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(WATCH_PERIOD, self._client.look, clock=steady)
         publish_diagnostics(self, self._model.description.name, self._report)
         self._server = ActionServer(
             self,
@@ -86,7 +94,7 @@ class ExcitationServer(Node):
     def wind_down(self) -> bool:
         """Begin or go on to end a run before the process ends; whether there is none."""
         if self._run is not None:
-            self._run.end('the excitation server is shut down')
+            self._run.end(Code.CANCELED, 'the excitation server is shut down')
         return not self._busy
 
     def close(self) -> None:
@@ -96,6 +104,10 @@ class ExcitationServer(Node):
         if self._recorder is not None:
             self._recorder.close()
         self._background.close()
+
+    def _on_client_lost(self, reason: str) -> None:
+        if self._run is not None:
+            self._run.end(Code.CLIENT_LOST, reason)
 
     async def _on_goal(self, handle: ServerGoalHandle) -> Excite.Result:
         result = Excite.Result(bag=handle.request.bag)
@@ -108,6 +120,7 @@ class ExcitationServer(Node):
             self._recorder = Recorder(self, self._system.topics(forces), self._forces.names[0])
             graph = (self._system, self._background, handle, self._recorder, self.get_logger())
             self._run = ExcitationRun(self._model, self._settings, forces, *graph)
+            self._client.begin(bytes(handle.goal_id.uuid), handle.request.heartbeat_timeout)
             quality = await self._run.run()
             result.bag, result.quality = str(self._run.bag), quality_message(quality)
             if not quality.usable:
@@ -118,6 +131,7 @@ class ExcitationServer(Node):
             reason = f'{type(error).__name__}: {error}'
             return self._failed(handle, result, Refused(Code.MOTION_FAILED, reason))
         finally:
+            self._client.end()
             recorder, self._recorder, self._run = self._recorder, None, None
             if recorder is not None:
                 recorder.close()

@@ -11,12 +11,14 @@ from rclpy.action.client import ClientGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from unique_identifier_msgs.msg import UUID
 
 from pkm_description import Description
 from pkm_description.nodes.background import Background
+from pkm_description.nodes.client_watch import HEARTBEAT
 from pkm_description.nodes.qos import LATCHED
 from pkm_identification.datasets.force_messages import (
     CURRENT,
@@ -53,7 +55,7 @@ class RunningSystem:
         self.follow = ActionClient(node, FollowPlatformTrajectory, name, callback_group=group)
         self._state = node.create_client(GetState, f'{controller}/get_state', callback_group=group)
         self.state_topic = f'{controller}/state'
-        self._beats = node.create_publisher(UUID, f'{controller}/heartbeat', 10)
+        self._beats = node.create_publisher(UUID, f'{controller}/{HEARTBEAT}', 10)
         for topic in ('robot_description', 'robot_description_yaml'):
             node.create_subscription(String, topic, partial(self._take, topic), LATCHED)
 
@@ -114,17 +116,23 @@ class RunningSystem:
 
     async def controller_state(self, timeout: float) -> str:
         """Return the controller's lifecycle state, empty when it does not answer in time [s]."""
-        if not self._is_ready():
-            await self._background.run(lambda: self._state.wait_for_service(timeout_sec=timeout))
-            await self._background.run(lambda: self.follow.wait_for_server(timeout_sec=timeout))
-        if not self._is_ready():
-            return ''
-        for _ in range(STATE_CALLS):
-            call = self._state.call_async(GetState.Request())
-            answer = await self._background.within(call, timeout / STATE_CALLS)
-            if answer is not None:
-                return str(answer.current_state.label)
-            self._state.remove_pending_request(call)
+        waited = 0.0
+        while not self._is_ready():
+            if waited >= timeout:
+                return ''
+            await self._background.sleep(POLL)
+            waited += POLL
+        calls: list[Future] = []
+        try:
+            for _ in range(STATE_CALLS):
+                calls.append(self._state.call_async(GetState.Request()))
+                await self._background.within(calls[-1], timeout / STATE_CALLS)
+                for call in calls:  # a late answer is one, too
+                    if call.done():
+                        return str(call.result().current_state.label)
+        finally:
+            for call in calls:
+                self._state.remove_pending_request(call)
         return ''
 
     def _is_ready(self) -> bool:

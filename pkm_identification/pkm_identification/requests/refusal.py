@@ -35,6 +35,7 @@ class Code(Enum):
     MOTION_FAILED = auto()
     BAD_RECORDING = auto()
     BUSY = auto()
+    CLIENT_LOST = auto()
 
 
 class Refusable(Protocol):
