@@ -23,7 +23,7 @@ def shared_files() -> list[tuple[str, list[str]]]:
         'share/ament_index/resource_index/packages': [f'resource/{PACKAGE}'],
         str(share): ['package.xml'],
     }
-    for folder in ('launch', 'config', 'rviz', 'foxglove'):
+    for folder in ('launch', 'config', 'policies', 'rviz', 'foxglove'):
         for path in sorted(p for p in Path(folder).rglob('*') if p.is_file()):
             if '__pycache__' not in path.parts:
                 files.setdefault(str(share / path.parent), []).append(str(path))

@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
+from node_tables import ROOT, executables
 
-SCRIPTS = Path(__file__).resolve().parents[1] / 'scripts'
+SCRIPTS = ROOT / 'scripts'
 PYTHON = """\
 #!/bin/sh
 case "$*" in
@@ -50,10 +51,12 @@ class Checkout:
         file.chmod(0o755)
         return str(file)
 
-    def run(self, command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, command: str, steps: str = STEPS, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run a command after the functions of the set-up and their stand-ins."""
         environment = {'PATH': f'{self.bin}:/usr/bin:/bin', 'HOME': str(self.path), **variables}
-        script = f'. scripts/setup.sh\n{STEPS}\n{command}'
+        script = f'. scripts/setup.sh\n{steps}\n{command}'
         return subprocess.run(
             ['bash', '-c', script], cwd=self.path, env=environment, capture_output=True, text=True
         )
@@ -62,6 +65,29 @@ class Checkout:
         done = self.run('find_python', **variables)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
+
+
+def test_nodes_and_shared_folders_lie_where_launch_looks_for_them(checkout: Checkout) -> None:
+    """In place: `lib/<package>` has each executable, `share/<package>` what launch files name."""
+    python = checkout.add_python('python3')
+    for package in {package for package, _ in executables().values()} | {'pkm_dynamics'}:
+        for name in ('setup.py', 'setup.cfg', 'package.xml'):
+            (checkout.path / package).mkdir(exist_ok=True)
+            shutil.copy(ROOT / package / name, checkout.path / package)
+    for folder in ('launch', 'config', 'policies'):
+        (checkout.path / 'pkm_bringup' / folder).mkdir()
+    venv = checkout.path / '.venv'
+    (venv / 'bin').mkdir(parents=True)
+    (venv / 'share/ament_index/resource_index/packages').mkdir(parents=True)
+    (venv / 'bin/python').symlink_to(python)
+    (checkout.path / '.build').mkdir()
+    done = checkout.run('install_packages', steps='')
+    assert done.returncode == 0, done.stderr
+    for name, (package, _) in executables().items():
+        assert (venv / 'lib' / package / name).readlink() == venv / 'bin' / name
+        assert (venv / 'share/ament_index/resource_index/packages' / package).exists()
+    for folder in ('launch', 'config', 'policies', 'package.xml'):
+        assert (venv / 'share/pkm_bringup' / folder).exists()
 
 
 def _ends(process: int, within: float = 20.0) -> bool:

@@ -145,6 +145,12 @@ ARGUMENTS = (
         'alarm levels of the force monitor come from them.',
     ),
     DeclareLaunchArgument(
+        'enclaves',
+        default_value='/pkm',
+        description='Enclaves of SROS 2 below which each node has its own, which is named after '
+        'it; of no effect unless ROS_SECURITY_ENABLE is true.',
+    ),
+    DeclareLaunchArgument(
         'log_level',
         default_value='info',
         choices=['debug', 'info', 'warn', 'error', 'fatal'],
@@ -169,7 +175,10 @@ def node(
             {'robot': robot, **parameters},
         ],
         remappings=[(topic, LaunchConfiguration(argument)) for topic, argument in TOPICS.items()],
-        ros_arguments=['--log-level', LaunchConfiguration('log_level')],
+        ros_arguments=[
+            *('--log-level', LaunchConfiguration('log_level')),
+            *('--enclave', PathJoinSubstitution([LaunchConfiguration('enclaves'), name])),
+        ],
         output='screen',
         sigterm_timeout='15',  # [s] the robot stops, a bag is closed
         respawn=name in RESPAWNED,

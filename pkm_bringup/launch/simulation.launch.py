@@ -69,7 +69,10 @@ def simulated_robot() -> Node:
             ('brakes/close', LaunchConfiguration('brakes_close')),
             ('brakes/closed', LaunchConfiguration('brakes_closed')),
         ],
-        ros_arguments=['--log-level', LaunchConfiguration('log_level')],
+        ros_arguments=[
+            *('--log-level', LaunchConfiguration('log_level')),
+            *('--enclave', [LaunchConfiguration('enclaves'), '/simulated_robot']),
+        ],
         output='screen',
         sigterm_timeout='15',
         on_exit=Shutdown(reason='the simulated robot has ended'),

@@ -11,6 +11,7 @@ from pathlib import Path
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
+from launch.substitution import Substitution
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
@@ -61,12 +62,28 @@ ARGUMENTS = (
         'diagnostic_aggregator is installed.',
     ),
     DeclareLaunchArgument(
+        'enclaves',
+        default_value='/pkm',
+        description='Enclaves of SROS 2 below which each node has its own, which is named after '
+        'it; of no effect unless ROS_SECURITY_ENABLE is true.',
+    ),
+    DeclareLaunchArgument(
         'log_level',
         default_value='info',
         choices=['debug', 'info', 'warn', 'error', 'fatal'],
         description='Least severity of the log messages of all nodes.',
     ),
 )
+
+
+def enclave(name: str) -> Substitution:
+    """Return the enclave of a node."""
+    return PathJoinSubstitution([LaunchConfiguration('enclaves'), name])
+
+
+def ros_arguments(name: str) -> list[Substitution | str]:
+    """Return what every node of this file is told."""
+    return [*('--log-level', LaunchConfiguration('log_level')), *('--enclave', enclave(name))]
 
 
 def node(package: str, name: str) -> Node:
@@ -81,7 +98,7 @@ def node(package: str, name: str) -> Node:
             {'robot': ParameterValue(LaunchConfiguration('robot'), value_type=str)},
         ],
         remappings=[('joint_states', LaunchConfiguration('joint_states'))],
-        ros_arguments=['--log-level', LaunchConfiguration('log_level')],
+        ros_arguments=ros_arguments(name),
         output='screen',
         sigterm_timeout='15',
         # Neither moves anything: both may come back.
@@ -118,7 +135,7 @@ def link_frames(context: LaunchContext) -> list[LaunchDescriptionEntity]:
                 ('joint_states', 'joint_states_complete'),
                 ('robot_description', 'robot_state_publisher/robot_description'),
             ],
-            ros_arguments=['--log-level', LaunchConfiguration('log_level')],
+            ros_arguments=ros_arguments('robot_state_publisher'),
             output='screen',
         )
     ]
@@ -148,7 +165,7 @@ def diagnostic_tree(context: LaunchContext) -> list[LaunchDescriptionEntity]:
                 (f'/{topic}', topic)
                 for topic in ('diagnostics', 'diagnostics_agg', 'diagnostics_toplevel_state')
             ],
-            ros_arguments=['--log-level', LaunchConfiguration('log_level')],
+            ros_arguments=ros_arguments('diagnostic_aggregator'),
             output='screen',
             respawn=True,
             respawn_delay=RESPAWN_DELAY,
@@ -179,6 +196,7 @@ def viewer(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         arguments=['-d', str(share / 'rviz' / 'pkm.rviz')] if chosen == 'rviz' else [],
         parameters=[{'use_sim_time': use_sim_time()}],
         remappings=namespaced_topics(context.launch_configurations['namespace']),
+        ros_arguments=['--enclave', enclave(executable)],
         output='screen',
     )
     if chosen == 'rviz':

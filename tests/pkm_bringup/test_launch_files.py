@@ -135,6 +135,22 @@ def test_nodes_exist_and_take_their_parameters(name: str, ros2bag: None) -> None
         assert set(values) == set(declared_parameters(executable))
         assert values['robot'] == 'palida'
         assert remappings(command)['__node'] == executable
+        assert values_after('--enclave', command) == [f'/pkm/{executable}']
+
+
+def test_each_node_has_its_enclave_also_those_of_other_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All that is started has a policy under the name of its enclave."""
+    text = (ROOT / 'pkm_bringup' / 'policies' / 'pkm.policy.xml').read_text()
+    policies = set(re.findall('<enclave path="/pkm/([^"]*)"', text))
+    share = str(ROOT / 'pkm_bringup')
+    monkeypatch.setattr(packages, 'get_package_share_directory', lambda _: share)
+    for viewer in ('rviz', 'foxglove'):
+        for key, command in resolved('robot', viewer=viewer, enclaves='/left').items():
+            (enclave,) = values_after('--enclave', command)
+            assert enclave == f'/left/{remappings(command)["__node"]}', key
+            assert enclave.removeprefix('/left/') in policies
 
 
 def test_simulation_holds_everything() -> None:

@@ -1,0 +1,169 @@
+"""What the nodes of this project use of a graph, told by the graph itself while they work."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from graph import Graph
+from monitored_recordings import recorded
+from rclpy.node import Node
+
+import pkm_description
+from pkm_bringup.nodes.commission_client import CommissionClient
+from pkm_bringup.nodes.excite_client import run_excitation
+from pkm_bringup.nodes.graph_client import GraphClient
+from pkm_bringup.studies.plants import excitation_of
+from pkm_control.nodes.trajectory_controller import TrajectoryControllerNode
+from pkm_description.nodes.description_publisher import DescriptionPublisher
+from pkm_description.nodes.state_completer import StateCompleter
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.nodes.simulated_robot import SimulatedRobot
+from pkm_dynamics.nodes.trajectory_messages import to_message
+from pkm_identification import identify, load
+from pkm_identification.nodes.estimation_server import EstimationServer
+from pkm_identification.nodes.excitation_server import ExcitationServer
+from pkm_identification.nodes.force_monitor import ForceMonitorNode
+from pkm_identification.nodes.online_estimator import OnlineEstimator
+from pkm_msgs.action import Excite
+
+ROBOT = 'four_bar'  # one drive: its nodes are the quickest
+NAMESPACE = '/left'  # names outside of it are absolute
+# How a node uses a name, and what such names are of.
+KINDS = {
+    'publish': 'topic',
+    'subscribe': 'topic',
+    'reply': 'service',
+    'request': 'service',
+    'execute': 'action',
+    'call': 'action',
+}
+ACTION = '/_action/'  # in the names of the topics and services of an action
+SELDOM = 50  # turns of the executor between two looks at the graph, which take longer
+TURNS = 20  # of the executor between two turns of a client that waits
+REPEATED = 4  # times a short recording, until it is long enough for the monitor
+Uses = dict[str, set[str]]  # names by how they are used
+
+
+class _MovingError(Exception):
+    """Enough has been seen."""
+
+
+class WatchedGraph(Graph):
+    """A graph in a namespace that notes what each node uses; names as a policy has them."""
+
+    def __init__(self, *parameters: str) -> None:
+        super().__init__(f'robot:={ROBOT}', *parameters, remap=[f'__ns:={NAMESPACE}'])
+        self.uses: dict[str, Uses] = defaultdict(lambda: {kind: set() for kind in KINDS})
+        self._turns = 0
+
+    def look(self) -> None:
+        """Note what the nodes use now."""
+        for node, namespace in self.tester.get_node_names_and_namespaces():
+            if node == self.tester.get_name():
+                continue
+            for kind, action, what in (
+                ('publish', 'execute', 'publisher'),
+                ('subscribe', 'call', 'subscriber'),
+                ('reply', 'execute', 'service'),
+                ('request', 'call', 'client'),
+            ):
+                ask = getattr(self.tester, f'get_{what}_names_and_types_by_node')
+                for full, _ in ask(node, namespace):
+                    name, hidden, _ = full.partition(ACTION)
+                    self.uses[node][action if hidden else kind].add(_relative(name, node))
+
+    def until(self, condition: Callable[[], bool], timeout: float = 60.0) -> None:
+        """Run the nodes until a condition holds, with a look now and then, and at the end."""
+
+        def looked() -> bool:
+            self._turns += 1
+            if self._turns % SELDOM == 0:
+                self.look()
+            return condition()
+
+        super().until(looked, timeout)
+
+    def until_used(self, node: str, kind: str, name: str) -> None:
+        """Run the nodes until one of them uses a name."""
+
+        self.until(lambda: name in self.uses[node][kind])
+
+    def spin(self) -> None:
+        """Let the nodes run while somebody else waits."""
+        for _ in range(TURNS):
+            self.executor.spin_once(timeout_sec=0.0)
+        self.until(lambda: True)
+
+
+def _relative(full: str, node: str) -> str:
+    own = f'{NAMESPACE}/{node}/'
+    if full.startswith(own):
+        return f'~/{full[len(own) :]}'
+    return full.removeprefix(f'{NAMESPACE}/')
+
+
+def used_names(folder: Path) -> dict[str, Uses]:
+    """Let every node do what it does, in lockstep; what each used of the graph."""
+    model = ClosedChainModel(pkm_description.load(ROBOT))
+    own = ('lockstep:=true', 'update_mode:=state', 'autostart:=true', 'seed:=1')
+    folders = (f'data_folder:={folder}', 'topic_timeout:=60.0')
+    with WatchedGraph(*own, *folders, *monitored(model, folder)) as graph:
+        for create in (DescriptionPublisher, EstimationServer, ExcitationServer):
+            graph.add(create)
+        excite(graph, model, folder)
+        graph.add(StateCompleter)
+        for create in (OnlineEstimator, ForceMonitorNode):
+            node = graph.add(create).get_name()
+            graph.until_used(node, 'subscribe', 'motor_currents')
+        with CommissionClient(model, check=graph.spin) as commission:
+            wanted = graph.uses['pkm_commission']['subscribe']
+            commission.listen(60.0, lambda: 'motor_currents' in wanted)
+        return dict(graph.uses)
+
+
+def excite(graph: WatchedGraph, model: ClosedChainModel, folder: Path) -> None:
+    """Ask for a recording before there is a robot, which the server waits for; then make one.
+
+    Ends when the robot moves: later nothing is used that was not before.
+    """
+    server = 'excitation_server'
+    robot: list[Node] = []
+
+    def check() -> None:
+        graph.spin()
+        if not robot and 'joint_states' in graph.uses[server]['subscribe']:
+            robot.extend(map(graph.add, (SimulatedRobot, TrajectoryControllerNode)))
+
+    def told(feedback: Excite.Feedback) -> None:
+        if feedback.phase == 'running':
+            raise _MovingError
+
+    bag = str(folder / 'bag')
+    goal = Excite.Goal(trajectory=to_message(excitation_of(model)), periods=1, bag=bag)
+    with GraphClient('pkm_excite', check) as client, suppress(_MovingError):
+        run_excitation(client, goal, server, 60.0, told)
+    graph.until_used(f'{server}_recorder', 'subscribe', 'trajectory_controller/state')
+
+
+def monitored(model: ClosedChainModel, folder: Path) -> tuple[str, str]:
+    """Return the force monitor's parameters: an identified model, and a reference with commands."""
+    run = recorded(ROBOT, seed=1)
+    efforts = np.tile(run.efforts, (REPEATED, 1))
+    reference = folder / 'reference.npz'
+    np.savez(
+        reference,
+        time=np.arange(len(efforts)) * (run.time[1] - run.time[0]),
+        joint_names=np.array(run.joint_names),
+        positions=np.tile(run.positions, (REPEATED, 1)),
+        currents=efforts / model.force_constants,
+        commands=efforts,
+        force_constants=model.force_constants,
+        effort_delay=0.0,
+        period=run.period,
+    )
+    found = identify(load(reference), model, 'wls')
+    return f'model:={found.save(folder / "model.yaml")}', f'references:={reference}'
