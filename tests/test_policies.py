@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import runpy
+import shlex
+import subprocess
 from fnmatch import fnmatchcase
 from pathlib import Path
 from xml.etree import ElementTree
@@ -36,6 +39,7 @@ ENTITLED = {
     ('publish', f'{CONTROLLER}/speed_override'): {'operator'},
     ('publish', f'{CONTROLLER}/joint_trajectory'): set(),
     ('publish', f'{CONTROLLER}/heartbeat'): {'excitation_server'},
+    ('publish', 'excitation_server/heartbeat'): {'pkm_excite'},
     ('request', f'{CONTROLLER}/change_state'): {'operator'},
     ('request', f'{CONTROLLER}/reset_protective_stop'): {'operator'},
     ('request', f'{CONTROLLER}/protective_stop'): {'operator'},
@@ -159,3 +163,34 @@ def test_the_package_installs_the_policies(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(package)
     runpy.run_path('setup.py')
     assert dict(told['data_files'])['share/pkm_bringup/policies'] == ['policies/pkm.policy.xml']
+
+
+def test_the_page_says_how_names_are_changed(policy: dict[str, Uses], tmp_path: Path) -> None:
+    """Its `sed` lines: into a namespace, and to other topics."""
+    page = (ROOT / 'pkm_bringup' / 'doc' / 'security.md').read_text()
+    files = {}
+    for line in re.findall(r'^sed .*$', page, re.MULTILINE):
+        command, _, file = line.partition(' > ')
+        _, script, source = shlex.split(command)
+        assert source == POLICIES.name
+        done = subprocess.run(['sed', script, POLICIES], capture_output=True, text=True, check=True)
+        files[file] = done.stdout
+    left = ElementTree.fromstring(files['left.policy.xml'])
+    assert allowed(files['left.policy.xml']) == policy
+    assert {profile.attrib['ns'] for profile in left.iter('profile')} == {'/left'}
+    paths = {enclave.attrib['path'] for enclave in left.iter('enclave')}
+    assert paths == {f'/left/{enclave_of(node).removeprefix(PREFIX)}' for node in policy}
+    mine = allowed(files['my.policy.xml'])
+    assert '/forward/commands' in mine[CONTROLLER]['publish']
+    assert '/arm/joint_states' in mine[CONTROLLER]['subscribe']
+    assert {'joint_states', 'effort_controller/commands'}.isdisjoint(
+        name for uses in mine.values() for names in uses.values() for name in names
+    )
+
+
+def test_the_page_names_every_enclave(policy: dict[str, Uses]) -> None:
+    page = (ROOT / 'pkm_bringup' / 'doc' / 'security.md').read_text()
+    table = page.partition('## Who may do what')[2].partition('## Step')[0]
+    paths = {enclave_of(node).removeprefix(PREFIX) for node in policy}
+    assert all(f'`{name}`' in table for name in paths)
+    assert f'shows {len(paths)})' in page

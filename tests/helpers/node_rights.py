@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
@@ -31,7 +32,8 @@ from pkm_identification.nodes.online_estimator import OnlineEstimator
 from pkm_msgs.action import Excite
 
 ROBOT = 'four_bar'  # one drive: its nodes are the quickest
-NAMESPACE = '/left'  # names outside of it are absolute
+# Names outside of it are absolute; no other process has nodes in it.
+NAMESPACE = f'/left_{os.getpid()}'
 # How a node uses a name, and what such names are of.
 KINDS = {
     'publish': 'topic',
@@ -63,7 +65,7 @@ class WatchedGraph(Graph):
     def look(self) -> None:
         """Note what the nodes use now."""
         for node, namespace in self.tester.get_node_names_and_namespaces():
-            if node == self.tester.get_name():
+            if node == self.tester.get_name() or namespace != NAMESPACE:
                 continue
             for kind, action, what in (
                 ('publish', 'execute', 'publisher'),
