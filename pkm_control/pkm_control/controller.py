@@ -25,6 +25,7 @@ from pkm_control.desired_motion import DesiredMotion
 from pkm_control.feedforward import Feedforward
 from pkm_control.gains import ServoGains
 from pkm_control.safeguards.bound_changes import check_at_any_time, check_errors
+from pkm_control.safeguards.drive_response import DriveResponse
 from pkm_control.safeguards.pose_watch import PoseWatch
 from pkm_control.servo import JointServo
 from pkm_control.stops import StopCategory, StopEvent
@@ -63,6 +64,7 @@ class TrajectoryController:
         self._servo = JointServo(gains, self.options.velocity_cutoff)
         self._supervisor = Supervisor(model, self.options, gains.inertia)
         self._pose = PoseWatch(model, self.options, self._supervisor.deceleration)
+        self._response = DriveResponse(model)
         self._limits = CommandLimits(model.force_limit, self.options.force_rise_time)
         self._change = ModelChange(feedforward, self.options.model_change_time)
         self._desired: DesiredMotion | None = None
@@ -107,6 +109,7 @@ class TrajectoryController:
         self._limits.reset()
         self._change.reset(self.feedforward)
         self._supervisor.begin(measured)
+        self._response.begin()
         self._last_time = self._fault = None
         self._reported, self._closing = False, ''
         self._desired = desired
@@ -236,6 +239,7 @@ class TrajectoryController:
         self._reported = self._reported and self.busy
         self._desired.brake(self._last_time or 0.0, stop)
         self._servo.reset()
+        self._response.begin()
 
     def step(self, time: float, positions: ArrayLike) -> StepResult:
         """Run one cycle on positions (n_a,) [m, rad] measured at `time` [s].
@@ -294,6 +298,8 @@ class TrajectoryController:
         if moving:
             at_full_speed = desired.phase is Phase.RUN
             self._statistics.add(error, bool(saturated.any()), at_full_speed)
+        if opposed := self._response.check(time, self._servo.rate, self._velocity, force, command):
+            raise ControlFault(opposed.event.code, opposed.message)
         self._supervise(interval, moving, error)
         ended = moving and desired.phase is Phase.HOLD and self._fault is fault
         return StepResult(

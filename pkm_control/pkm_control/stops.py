@@ -87,6 +87,11 @@ class StopEvent(Enum):
         0,
         'the error exceeds `fault_position_error` while the robot brakes to rest',
     )
+    DRIVE_OPPOSES = (
+        ErrorCode.TRACKING_ERROR,
+        0,
+        'a drive answers its commands with the opposite force',
+    )
     STATE_TIMEOUT = ErrorCode.STATE_TIMEOUT, 0, 'no joint state with a new stamp in time'
     BAD_STATE = (
         ErrorCode.BAD_STATE,

@@ -587,15 +587,11 @@ def foreign_commands(lab):
     return found
 
 
-@fault('a drive pushes the wrong way', StopEvent.RUNAWAY, LOST, 'mend the sign, activate')
+@fault('a drive pushes the wrong way', StopEvent.DRIVE_OPPOSES, LOST, 'mend the sign, activate')
 def reversed_drive(lab):
     handle, since = lab.moving(), len(lab.rows)
     lab.drive = lambda forces: forces * np.array([-1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
-    found = ended(lab, handle, since)
-    # by the moment, the look ahead to a singularity is some cycles faster than the error's bound
-    if found.code is ErrorCode.LIMIT_VIOLATED:
-        found = replace(found, code=ErrorCode.TRACKING_ERROR)
-    return found
+    return ended(lab, handle, since)
 
 
 @fault('the brakes report nothing', StopEvent.DEACTIVATION, 'the rest of the motion', ACTIVATE)

@@ -505,7 +505,7 @@ def test_a_time_that_is_not_finite_stops_commanding(time: float, cycles: int) ->
     assert caught.value.code is ErrorCode.BAD_STATE and not c.active
 
 
-def test_runaway_is_a_fault() -> None:
+def test_drives_that_all_push_the_wrong_way_are_a_fault() -> None:
     class Reversed(GantryPlant):
         def step(self, command):
             return super().step(-command)
@@ -513,6 +513,20 @@ def test_runaway_is_a_fault() -> None:
     c = controller()
     with pytest.raises(ControlFault) as caught:
         follow(Reversed(c.model), c, CIRCLE)
+    assert caught.value.code is ErrorCode.TRACKING_ERROR
+    assert 'opposite force' in str(caught.value)
+    assert caught.value.outcome is not None
+    assert not c.active
+
+
+def test_runaway_is_a_fault() -> None:
+    class Dragged(GantryPlant):
+        def step(self, command):
+            return super().step(np.array([200.0, 0.0, 0.0]) + 0.5 * command)
+
+    c = controller()
+    with pytest.raises(ControlFault) as caught:
+        follow(Dragged(c.model), c, CIRCLE)
     assert caught.value.code is ErrorCode.TRACKING_ERROR
     assert 'a slower motion make it smaller' in str(caught.value)
     assert caught.value.outcome is not None

@@ -23,7 +23,7 @@ def test_the_page_has_the_table_of_the_code() -> None:
 
 def test_only_events_without_valid_states_or_control_take_the_force_away() -> None:
     found = {each.name for each in StopEvent if each.category is StopCategory.POWER_OFF}
-    assert found == {'RUNAWAY', 'STATE_TIMEOUT', 'BAD_STATE'}
+    assert found == {'RUNAWAY', 'DRIVE_OPPOSES', 'STATE_TIMEOUT', 'BAD_STATE'}
 
 
 def test_the_action_has_the_codes_of_the_controller() -> None:
