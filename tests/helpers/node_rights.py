@@ -16,7 +16,7 @@ from rclpy.node import Node
 import pkm_description
 from pkm_bringup.nodes.commission_client import CommissionClient
 from pkm_bringup.nodes.excite_client import run_excitation
-from pkm_bringup.nodes.graph_client import GraphClient
+from pkm_bringup.nodes.graph_client import GraphClient, GraphError
 from pkm_bringup.studies.plants import excitation_of
 from pkm_control.nodes.trajectory_controller import TrajectoryControllerNode
 from pkm_description.nodes.description_publisher import DescriptionPublisher
@@ -46,11 +46,13 @@ KINDS = {
 ACTION = '/_action/'  # in the names of the topics and services of an action
 SELDOM = 50  # turns of the executor between two looks at the graph, which take longer
 TURNS = 20  # of the executor between two turns of a client that waits
+RECORDED = 4  # topics of a recording
+ATTEMPTS = 5  # to record one
 REPEATED = 4  # times a short recording, until it is long enough for the monitor
 Uses = dict[str, set[str]]  # names by how they are used
 
 
-class _MovingError(Exception):
+class _RecordedError(Exception):
     """Enough has been seen."""
 
 
@@ -130,25 +132,27 @@ def used_names(folder: Path) -> dict[str, Uses]:
 def excite(graph: WatchedGraph, model: ClosedChainModel, folder: Path) -> None:
     """Ask for a recording before there is a robot, which the server waits for; then make one.
 
-    Ends when the robot moves: later nothing is used that was not before.
+    Ends when it is recorded: later nothing is used that was not before. On a machine that stands
+    still for seconds server and client take each other for gone; then it is asked for again.
     """
     server = 'excitation_server'
+    heard = graph.uses[f'{server}_recorder']['subscribe']
     robot: list[Node] = []
 
     def check() -> None:
         graph.spin()
         if not robot and 'joint_states' in graph.uses[server]['subscribe']:
             robot.extend(map(graph.add, (SimulatedRobot, TrajectoryControllerNode)))
+        if len(heard) == RECORDED:
+            raise _RecordedError
 
-    def told(feedback: Excite.Feedback) -> None:
-        if feedback.phase == 'running':
-            raise _MovingError
-
-    bag = str(folder / 'bag')
-    goal = Excite.Goal(trajectory=to_message(excitation_of(model)), periods=1, bag=bag)
-    with GraphClient('pkm_excite', check) as client, suppress(_MovingError):
-        run_excitation(client, goal, server, 60.0, told)
-    graph.until_used(f'{server}_recorder', 'subscribe', 'trajectory_controller/state')
+    with GraphClient('pkm_excite', check) as client, suppress(_RecordedError):
+        for attempt in range(ATTEMPTS):
+            bag = str(folder / f'bag_{attempt}')
+            goal = Excite.Goal(trajectory=to_message(excitation_of(model)), periods=1, bag=bag)
+            with suppress(GraphError):
+                run_excitation(client, goal, server, 60.0, lambda _: None)
+    graph.until_used('trajectory_controller', 'publish', 'effort_controller/commands')
 
 
 def monitored(model: ClosedChainModel, folder: Path) -> tuple[str, str]:
