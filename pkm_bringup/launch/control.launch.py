@@ -44,6 +44,12 @@ ARGUMENTS = (
         description='Library name of the robot, or path of a description (.urdf or .xacro).',
     ),
     DeclareLaunchArgument(
+        'calibration',
+        default_value='',
+        description='File of the zeros and signs of the encoders and drives of this machine; empty: '
+        'they are as described.',
+    ),
+    DeclareLaunchArgument(
         'namespace', default_value='', description='Namespace of the nodes and their topics.'
     ),
     DeclareLaunchArgument(
@@ -159,11 +165,18 @@ ARGUMENTS = (
 )
 
 
+def robot() -> ParameterValue:
+    """Return the robot as the nodes read it, with the calibration where there is one."""
+    calibration = LaunchConfiguration('calibration')
+    given = NotEqualsSubstitution(calibration, '')
+    behind = IfElseSubstitution(given, [' calibration:=', calibration], '')
+    return ParameterValue([LaunchConfiguration('robot'), behind], value_type=str)
+
+
 def node(
     package: str, name: str, condition: Substitution | str = 'true', **parameters: ParameterValue
 ) -> Node:
     """Return a node with its parameter file and the parameters that arguments set."""
-    robot = ParameterValue(LaunchConfiguration('robot'), value_type=str)
     return Node(
         package=package,
         executable=name,
@@ -172,7 +185,7 @@ def node(
         condition=IfCondition(condition),
         parameters=[
             PathJoinSubstitution([LaunchConfiguration('config'), f'{name}.yaml']),
-            {'robot': robot, **parameters},
+            {'robot': robot(), **parameters},
         ],
         remappings=[(topic, LaunchConfiguration(argument)) for topic, argument in TOPICS.items()],
         ros_arguments=[

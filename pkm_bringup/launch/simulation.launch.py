@@ -11,7 +11,12 @@ from pathlib import Path
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, Shutdown
 from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions import (
+    IfElseSubstitution,
+    LaunchConfiguration,
+    NotEqualsSubstitution,
+    PathJoinSubstitution,
+)
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
@@ -47,6 +52,14 @@ def include(name: str) -> IncludeLaunchDescription:
     return IncludeLaunchDescription(PythonLaunchDescriptionSource(str(HERE / name)))
 
 
+def robot() -> ParameterValue:
+    """Return the robot as the nodes read it, with the calibration where there is one."""
+    calibration = LaunchConfiguration('calibration')
+    given = NotEqualsSubstitution(calibration, '')
+    behind = IfElseSubstitution(given, [' calibration:=', calibration], '')
+    return ParameterValue([LaunchConfiguration('robot'), behind], value_type=str)
+
+
 def simulated_robot() -> Node:
     """Return the plant; without it everything ends."""
     return Node(
@@ -57,7 +70,7 @@ def simulated_robot() -> Node:
         parameters=[
             PathJoinSubstitution([LaunchConfiguration('config'), 'simulated_robot.yaml']),
             {
-                'robot': ParameterValue(LaunchConfiguration('robot'), value_type=str),
+                'robot': robot(),
                 'lockstep': ParameterValue(LaunchConfiguration('lockstep'), value_type=bool),
                 'seed': ParameterValue(LaunchConfiguration('seed'), value_type=int),
             },

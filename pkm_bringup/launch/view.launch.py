@@ -12,7 +12,12 @@ from ament_index_python.packages import PackageNotFoundError, get_package_share_
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch.substitution import Substitution
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions import (
+    IfElseSubstitution,
+    LaunchConfiguration,
+    NotEqualsSubstitution,
+    PathJoinSubstitution,
+)
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
@@ -28,6 +33,12 @@ ARGUMENTS = (
         'robot',
         default_value='palida',
         description='Library name of the robot, or path of a description (.urdf or .xacro).',
+    ),
+    DeclareLaunchArgument(
+        'calibration',
+        default_value='',
+        description='File of the zeros and signs of the encoders and drives of this machine; empty: '
+        'they are as described.',
     ),
     DeclareLaunchArgument(
         'namespace', default_value='', description='Namespace of the nodes and their topics.'
@@ -86,6 +97,14 @@ def ros_arguments(name: str) -> list[Substitution | str]:
     return [*('--log-level', LaunchConfiguration('log_level')), *('--enclave', enclave(name))]
 
 
+def robot() -> ParameterValue:
+    """Return the robot as the nodes read it, with the calibration where there is one."""
+    calibration = LaunchConfiguration('calibration')
+    given = NotEqualsSubstitution(calibration, '')
+    behind = IfElseSubstitution(given, [' calibration:=', calibration], '')
+    return ParameterValue([LaunchConfiguration('robot'), behind], value_type=str)
+
+
 def node(package: str, name: str) -> Node:
     """Return one of this project's nodes with its parameter file."""
     return Node(
@@ -95,7 +114,7 @@ def node(package: str, name: str) -> Node:
         namespace=LaunchConfiguration('namespace'),
         parameters=[
             PathJoinSubstitution([LaunchConfiguration('config'), f'{name}.yaml']),
-            {'robot': ParameterValue(LaunchConfiguration('robot'), value_type=str)},
+            {'robot': robot()},
         ],
         remappings=[('joint_states', LaunchConfiguration('joint_states'))],
         ros_arguments=ros_arguments(name),

@@ -268,6 +268,18 @@ class Transmission:
 
 
 @dataclass(frozen=True)
+class EncoderAndDrive:
+    """How one machine counts: position = encoder measured + offset, force sent = drive force.
+
+    Position and force are those of the joint, or of its motor where topics are of motors.
+    """
+
+    encoder: int = 1  # sign
+    offset: float = 0.0  # [m, rad]
+    drive: int = 1  # sign
+
+
+@dataclass(frozen=True)
 class Description:
     """A closed-chain robot as read from a URDF and its sidecar YAML.
 
@@ -294,6 +306,8 @@ class Description:
     warnings: tuple[str, ...] = ()
     transmissions: tuple[Transmission, ...] = ()
     side: str = JOINT  # whose states and efforts the robot's topics have, or `MOTOR`
+    # of this machine, by joint, or by motor with that side; no part of the digest
+    calibration: Mapping[str, EncoderAndDrive] = field(default_factory=dict)
 
     def link(self, name: str) -> Link:
         """Return the link of that name."""

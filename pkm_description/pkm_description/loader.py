@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from pkm_description import checks, sidecar
+from pkm_description.calibration import calibrated, calibration_of, split_published
 from pkm_description.description import Description
 from pkm_description.description_files import read_text, read_urdf, sidecar_of, split_arguments
 from pkm_description.drives import read_drive_terms
@@ -29,6 +30,7 @@ from pkm_description.xml_elements import suggestion
 
 _SUFFIXES = ('.urdf', '.xacro')
 _YAML = ('.yaml', '.yml')
+CALIBRATION = 'calibration'  # argument of a robot's text that no xacro file gets
 
 
 _library_digests: dict[str, str] = {}  # of the robots that this process loaded by their names
@@ -40,7 +42,11 @@ def library() -> list[str]:
     return sorted(p.name for p in root.iterdir() if (p / f'{p.name}.urdf.xacro').is_file())
 
 
-def load(name_or_path: str | Path, arguments: Mapping[str, str] | None = None) -> Description:
+def load(
+    name_or_path: str | Path,
+    arguments: Mapping[str, str] | None = None,
+    calibration: str | Path | None = None,
+) -> Description:
     """Load a robot by library name or by the path of a .urdf or .xacro file.
 
     A YAML file of the same stem beside it is read too. A robot of Gepetto's
@@ -52,6 +58,8 @@ def load(name_or_path: str | Path, arguments: Mapping[str, str] | None = None) -
         `file.urdf.xacro name:=value ...` as a text gives a xacro file its arguments.
     arguments : mapping, optional
         Further xacro arguments by name.
+    calibration : str or Path, optional
+        File of one machine's encoders and drives. `name calibration:=FILE` as a text names it, too.
 
     Raises
     ------
@@ -59,6 +67,7 @@ def load(name_or_path: str | Path, arguments: Mapping[str, str] | None = None) -
         Names the element that is wrong and what would be right.
     """
     text, given = split_arguments(str(name_or_path))
+    calibration = given.pop(CALIBRATION, None) if calibration is None else calibration
     given = {**given, **(arguments or {})}
     path = _path_of(text)
     stem = path.name.removesuffix('.xacro').removesuffix('.urdf')
@@ -71,7 +80,7 @@ def load(name_or_path: str | Path, arguments: Mapping[str, str] | None = None) -
     description = _build(urdf, yaml_text, str(path), str(beside), path)
     if text == stem and not given:
         _library_digests[text] = description.digest
-    return description
+    return calibrated(description, calibration) if calibration else description
 
 
 def is_of_library(description: Description) -> bool:
@@ -110,11 +119,12 @@ def _path_of(text: str) -> Path:
 
 
 def loads(urdf: str, yaml_text: str = '', where: str = 'URDF') -> Description:
-    """Load a robot from an expanded URDF and its sidecar as texts, as a bag holds them."""
+    """Load a robot from an expanded URDF and its sidecar as texts, as a graph publishes them."""
     return _build(urdf, yaml_text, where, f'{where} sidecar', None)
 
 
 def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None) -> Description:
+    yaml_text, machine = split_published(yaml_text)
     extra = sidecar.parse_yaml(yaml_text, beside)
     content = chosen_mechanism(parse_urdf(urdf, where), extra)
     actuated = {actuator.joint for actuator in content.actuators}
@@ -166,7 +176,9 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
     description = replace(description, same_design=sidecar.designs_of(extra, description))
     description = close_at_home(description, home_given, guess)
     check_sections(description)
-    return description
+    if machine is None:
+        return description
+    return replace(description, calibration=calibration_of(machine, description, beside))
 
 
 def _patterns(value: object) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ from pkm_control.nodes.safety_inputs import SafetyInputs
 from pkm_control.nodes.slow_motions import SlowMotions
 from pkm_control.shutdown import ShutdownTimes
 from pkm_control.stops import StopEvent
+from pkm_description.calibration import machine_digest
 from pkm_description.errors import DescriptionError, PkmError
 from pkm_description.nodes.client_watch import HEARTBEAT, ClientWatch
 from pkm_description.nodes.graph_health import GraphHealth
@@ -233,6 +234,7 @@ class TrajectoryControllerNode(LifecycleNode):
     def _build(self) -> ControlLoop:
         values = self._values
         description = pkm_description.load(values['robot'])
+        self._digest = machine_digest(description)
         model, motors = ClosedChainModel(description), spoken_by(description)
         require_drives(model, 'trajectory control')
         gains = servo_gains(model, values['bandwidth'], values['damping'], values['gain_scale'])
@@ -365,7 +367,7 @@ class TrajectoryControllerNode(LifecycleNode):
             return hindrance.reason
         if self._brakes is not None and self._brakes.closed:
             return 'the brakes say that they are closed'
-        if complaint := self._health.complaint(loop.controller.model.description.digest):
+        if complaint := self._health.complaint(self._digest):
             return complaint
         busy = loop.controller.busy or self._follow.busy or self._slow.busy
         return 'a motion is under way' if busy else ''

@@ -11,6 +11,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from pkm_description.assembly import CLOSURE_TOLERANCE, Assembly
+from pkm_description.calibration import machine_digest, published_text
 from pkm_description.loader import load
 from pkm_description.nodes.graph_health import DIGEST
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
@@ -28,7 +29,8 @@ class DescriptionPublisher(Node):
     """Publishes the URDF and its sidecar once, latched, and the closure gap at home.
 
     `robot_description` is the expanded URDF with its constraints, which other URDF
-    tools read as a tree; `robot_description_yaml` is what a URDF cannot say.
+    tools read as a tree; `robot_description_yaml` is what a URDF cannot say, with the machine's
+    calibration behind it.
     """
 
     def __init__(self) -> None:
@@ -45,13 +47,13 @@ class DescriptionPublisher(Node):
             'closure gap at home [m]': f'{gap:.3e}',
             'closing constraints': str(len(description.constraints)),
             'actuated joints': str(len(description.actuated_joints)),
-            DIGEST: description.digest,
+            DIGEST: machine_digest(description),
         }
         self._urdf = self.create_publisher(String, 'robot_description', LATCHED)
         self._yaml = self.create_publisher(String, 'robot_description_yaml', LATCHED)
         self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
         self._urdf.publish(String(data=description.urdf))
-        self._yaml.publish(String(data=description.yaml_text))
+        self._yaml.publish(String(data=published_text(description)))
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(values['diagnostics_period'], self._publish_diagnostics, clock=steady)
         self.get_logger().info(

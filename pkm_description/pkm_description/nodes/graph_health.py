@@ -9,7 +9,7 @@ from typing import NamedTuple
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 
-DIGEST = 'digest'  # key of the description's SHA-256 in a status
+DIGEST = 'digest'  # key of the description's and calibration's SHA-256 in a status
 # [s] An error that is no longer told ends then: five times the nodes' period, and what
 # diagnostic_aggregator takes for stale by default.
 STALE = 5.0
@@ -59,7 +59,7 @@ class GraphHealth:
     def complaint(self, digest: str) -> str:
         """Return the first error of a node, or what else is wrong; empty where all is well.
 
-        `digest` is that of the description in use.
+        `digest` is that of the description and calibration in use.
         """
         now = self._clock()
         for name, error in sorted(self._errors.items()):
@@ -70,7 +70,7 @@ class GraphHealth:
                 return f'{name} has fallen silent'
         for name, other in sorted(self._digests.items()):
             if other != digest:
-                return f'{name}: not the description of the robot in use'
+                return f'{name}: not the description or calibration of the robot in use'
         return ''
 
 

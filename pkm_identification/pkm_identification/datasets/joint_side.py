@@ -73,11 +73,12 @@ class JointSide:
     def _block(self, block: Block) -> Block:
         motors = self.motors
         currents, efforts, velocities = block.currents, block.efforts, block.velocities
+        signs = motors.drives * np.sign(np.diag(motors.matrix))
         return Block(
             block.time,
             motors.joint_positions(block.positions),
             None if efforts is None else motors.joint_efforts(efforts),
-            None if currents is None else currents * np.sign(np.diag(motors.matrix)),
+            None if currents is None else currents * signs,
             _all_valid(block.position_valid, self._needs(efforts=False)),
             _all_valid(block.effort_valid, self._needs(efforts=True)),
             None if velocities is None else motors.joint_rates(velocities),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description import MotorSide, Payload
-from pkm_description.description import JOINT, MOTOR, SIDES
-from pkm_description.errors import DatasetError
+from pkm_description.calibration import check_names
+from pkm_description.description import JOINT, SIDES, EncoderAndDrive
+from pkm_description.errors import DatasetError, DescriptionError
+from pkm_description.transmissions.motor_side import side_of
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.effort_filter import EffortFilter
@@ -25,6 +27,7 @@ from pkm_identification.datasets.units import (
 )
 from pkm_identification.quality.report import Defect, Quality
 
+Named = TypeVar('Named')
 STROKE_TOLERANCE = 0.01  # of the stroke: homing and calibration are rarely better
 MEASURED = ('positions', 'efforts', 'currents')
 VALID = ('position_valid', 'effort_valid')
@@ -81,6 +84,8 @@ class Recording:
     side
         `motor` where names and samples are of motors, force constants too; `for_model` turns them
         to the side of the joints.
+    calibration
+        Of the machine that was recorded, by the names here; `for_model` applies it.
     """
 
     source: Source
@@ -100,6 +105,7 @@ class Recording:
     defects: tuple[Defect, ...] = ()
     quality: Quality | None = None
     side: str = JOINT
+    calibration: Mapping[str, EncoderAndDrive] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -304,10 +310,11 @@ class Recording:
         return replace(self, effort_delay=float(delay))
 
     def as_commanded(self) -> Recording:
-        """Say that the efforts are commands, each held until the next position."""
+        """Say that the efforts are commands to joints, each held until the next position."""
         provenance = {**self.provenance, 'forces': 'commanded'}
-        delay = 0.5 * self.interval
-        return replace(self, effort_delay=delay, effort_filter=None, provenance=provenance)
+        own = {name: replace(each, drive=1) for name, each in self.calibration.items()}
+        known = replace(self, calibration=own, provenance=provenance)
+        return replace(known, effort_delay=0.5 * self.interval, effort_filter=None)
 
     def with_efforts_as_currents(self) -> Recording:
         """Take efforts for the currents [A] that they are.
@@ -343,6 +350,7 @@ class Recording:
             joint_names=tuple(joints.values()),
             force_constants=self._by_new_name(self.force_constants, joints),
             force_constant_deviations=self._by_new_name(self.force_constant_deviations, joints),
+            calibration=self._by_new_name(self.calibration, joints),
             defects=tuple(
                 replace(each, joint=joints.get(each.joint, each.joint)) for each in chosen.defects
             ),
@@ -354,8 +362,8 @@ class Recording:
         )
 
     def _by_new_name(
-        self, values: Mapping[str, float], joints: Mapping[str, str]
-    ) -> dict[str, float]:
+        self, values: Mapping[str, Named], joints: Mapping[str, str]
+    ) -> dict[str, Named]:
         """Values by joint, without those of joints that are left out."""
         out = set(self.joint_names) - set(joints)
         return {joints.get(name, name): values[name] for name in values if name not in out}
@@ -370,11 +378,17 @@ class Recording:
         identification found them, those count alone, and currents before efforts. Efforts and
         currents are compared in the probes of a long recording. A `DatasetError` where a joint is
         missing or unknown, a force constant is missing, or the constants (or the efforts and
-        currents) contradict each other. What motors say is turned to their joints first.
+        currents) contradict each other. What motors say is turned to their joints first, and
+        what encoders and drives say, by the calibration of the recording, not that of `model`.
         """
-        if self.side == MOTOR:
-            motors = MotorSide.of(model.description)
-            self._check_joints(model, list(motors.motors), 'motors')
+        motors = side_of(model.description, self.side, self.calibration)
+        if motors is not None:
+            kind = 'actuated joints' if self.side == JOINT else 'motors'
+            self._check_joints(model, list(motors.motors), kind)
+            try:
+                check_names(self.calibration, motors.motors)
+            except DescriptionError as error:
+                raise DatasetError(f'{self.name}: calibration: {error}') from None
             free = getattr(model, 'free_joints', ())
             ordered = self.with_joints(motors.motors)._on_joint_side(motors, force_constants, free)
             return ordered.for_model(model, force_constants)
@@ -421,6 +435,7 @@ class Recording:
             source=side.source(known.source),
             joint_names=motors.joints,
             side=JOINT,
+            calibration={},
             force_constants=side.constants(known.force_constants),
             force_constant_deviations=side.constants(known.force_constant_deviations),
             truth=None if known.truth is None else side.truth(known.truth),

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from pkm_description import Payload, payload_of
-from pkm_description.description import JOINT, SIDES
+from pkm_description.calibration import parsed_drives, split_published
+from pkm_description.description import JOINT, SIDES, EncoderAndDrive
 from pkm_description.errors import DatasetError, DescriptionError
 from pkm_description.untrusted.bounded_yaml import load_yaml
 from pkm_identification.datasets.effort_filter import EffortFilter
@@ -51,6 +52,18 @@ def recorded_side(metadata: Mapping[str, Any], source: str) -> str:
     if side not in SIDES:
         raise DatasetError(f"'{source}': side of the metadata is {side!r}; {' or '.join(SIDES)}")
     return str(side)
+
+
+def recorded_calibration(text: str, source: str) -> tuple[str, dict[str, EncoderAndDrive]]:
+    """Return a recorded sidecar alone, and the calibration behind it; raises DatasetError."""
+    try:
+        plain, content = split_published(text)
+        drives = {}
+        for kind in ('joints', 'motors'):
+            drives |= parsed_drives((content or {}).get(kind, {}), kind)
+    except DescriptionError as error:
+        raise DatasetError(f"'{source}': calibration: {error}") from None
+    return plain, drives
 
 
 def recorded_effort_filter(metadata: Mapping[str, Any], source: str) -> EffortFilter | None:

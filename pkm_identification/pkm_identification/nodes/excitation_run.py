@@ -15,6 +15,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from pkm_description import Payload
+from pkm_description.calibration import published_text
 from pkm_description.errors import DatasetError
 from pkm_description.nodes.background import Background
 from pkm_description.transmissions.motor_side import spoken_by
@@ -165,7 +166,7 @@ class ExcitationRun:
             if self.recorder.remapped:
                 self._metadata['remapped_topics'] = self.recorder.remapped
             texts = {METADATA: dump_metadata(self._metadata)}
-            texts |= {'robot_description_yaml': description.yaml_text}
+            texts |= {'robot_description_yaml': published_text(description)}
             self.recorder.begin(self.bag, {'robot_description': description.urdf, **texts})
 
         try:

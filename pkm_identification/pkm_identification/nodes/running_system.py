@@ -17,6 +17,7 @@ from std_msgs.msg import String
 from unique_identifier_msgs.msg import UUID
 
 from pkm_description import Description
+from pkm_description.calibration import published_text
 from pkm_description.nodes.background import Background
 from pkm_description.nodes.client_watch import HEARTBEAT
 from pkm_description.nodes.qos import LATCHED
@@ -111,7 +112,7 @@ class RunningSystem:
         if len(self._texts) < 2:
             return ''
         same = self._texts['robot_description'] == own.urdf
-        same = same and self._texts['robot_description_yaml'] == own.yaml_text
+        same = same and self._texts['robot_description_yaml'] == published_text(own)
         return own.digest if same else 'another description'
 
     async def controller_state(self, timeout: float) -> str:

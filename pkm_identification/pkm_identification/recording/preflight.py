@@ -177,7 +177,10 @@ def _description_problem(
     if trajectory.robot and trajectory.robot != name:
         return f"the trajectory is for robot '{trajectory.robot}', this is '{name}'"
     if facts.digest and facts.digest != model.description.digest:
-        return f"the running system publishes another description than this node's '{name}'"
+        return (
+            "the running system publishes another description or calibration than this node's "
+            f"'{name}'"
+        )
     return ''
 
 

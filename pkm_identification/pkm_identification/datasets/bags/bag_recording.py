@@ -30,6 +30,7 @@ from pkm_identification.datasets.force_messages import (
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.recorded_metadata import (
     parsed_metadata,
+    recorded_calibration,
     recorded_effort_filter,
     recorded_force_constants,
     recorded_payload,
@@ -166,6 +167,7 @@ def _assemble(
         return Block(time, positions.columns['position'][first][:, own], **samples)
 
     origin, last = (int(stamps[pairs.first[row]]) for row in (0, -1))
+    sidecar, calibration = recorded_calibration(bag.text(found[SIDECAR]), path)
     return Recording(
         Source.opened(read, len(pairs.first), len(names)),
         tuple(names),
@@ -178,7 +180,8 @@ def _assemble(
         payload=recorded_payload(metadata.get('payload'), path),
         truth=_truth(bag, found.get(TRUTH), origin, last, names),
         urdf=bag.text(found[URDF]),
-        sidecar=bag.text(found[SIDECAR]),
+        sidecar=sidecar,
+        calibration=calibration,
         provenance={
             'source': path,
             'format': 'bag',
