@@ -138,6 +138,17 @@ def test_nodes_exist_and_take_their_parameters(name: str, ros2bag: None) -> None
         assert values_after('--enclave', command) == [f'/pkm/{executable}']
 
 
+@pytest.mark.parametrize('name', FILES)
+def test_a_calibration_goes_to_each_node_that_reads_the_robot(name: str, ros2bag: None) -> None:
+    given = {'online': 'true', 'monitor_model': 'model.yaml', 'bag': str(ROOT)}
+    found = resolved(name, robot='palida', calibration='/home/me/machine.yaml', **given)
+    own = {key: command for key, command in found.items() if key.startswith('pkm_')}
+    assert own
+    for key, command in own.items():
+        robot = parameters(command)['robot']
+        assert robot == 'palida calibration:=/home/me/machine.yaml', key
+
+
 def test_each_node_has_its_enclave_also_those_of_other_packages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
