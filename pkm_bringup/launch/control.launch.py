@@ -46,8 +46,8 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'calibration',
         default_value='',
-        description='File of the zeros and signs of the encoders and drives of this machine; empty: '
-        'they are as described.',
+        description='File of the zeros and signs of the encoders and drives of this machine; '
+        'empty: they are as described.',
     ),
     DeclareLaunchArgument(
         'namespace', default_value='', description='Namespace of the nodes and their topics.'

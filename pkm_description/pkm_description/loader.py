@@ -8,7 +8,6 @@ from importlib.resources import files
 from pathlib import Path
 
 from pkm_description import checks, sidecar
-from pkm_description.calibration import calibrated, calibration_of, split_published
 from pkm_description.description import Description
 from pkm_description.description_files import read_text, read_urdf, sidecar_of, split_arguments
 from pkm_description.drives import read_drive_terms
@@ -20,6 +19,7 @@ from pkm_description.readers.chosen_mechanism import chosen_mechanism
 from pkm_description.readers.mechanism_proposal import proposal_hint
 from pkm_description.readers.urdf_reader import parse_urdf
 from pkm_description.sidecar_sections import check_sections
+from pkm_description.transmissions.calibration import calibrated, calibration_of, split_published
 from pkm_description.transmissions.section import (
     read_side,
     read_transmissions,

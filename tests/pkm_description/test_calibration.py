@@ -11,13 +11,13 @@ from slides import slides
 
 import pkm_description
 from pkm_description import DescriptionError, MotorSide
-from pkm_description.calibration import (
+from pkm_description.description import EncoderAndDrive
+from pkm_description.transmissions.calibration import (
     calibration_text,
     homed,
     machine_digest,
     published_text,
 )
-from pkm_description.description import EncoderAndDrive
 from pkm_description.transmissions.motor_side import spoken_by
 
 GEARS = """

@@ -20,6 +20,7 @@ from std_msgs.msg import Float64MultiArray, String
 from unique_identifier_msgs.msg import UUID
 
 import pkm_description
+from pkm_description.description import EncoderAndDrive
 from pkm_description.nodes.background import Background
 from pkm_description.nodes.description_publisher import LATCHED
 from pkm_dynamics import ClosedChainModel
@@ -381,6 +382,29 @@ def test_what_cannot_run_leaves_nothing(session, tmp_path, spoil, options, code,
     assert answer.result.error_code == getattr(CODE, code), answer.result.error_msg
     assert message in answer.result.error_msg
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_bag_holds_the_calibration_that_the_graph_agrees_in(model, tmp_path):
+    file = tmp_path / 'machine.yaml'
+    file.write_text('robot: palida\njoints: {leg2_strut: {offset: 0.001, drive: -1}}\n')
+    with Graph(*PARAMETERS, f'robot:=palida calibration:={file}') as graph:
+        session = Session(graph, model)
+        answer = session.result(session.send(tmp_path / 'bag', periods=1))
+        assert answer.result.error_code == CODE.NONE, answer.result.error_msg
+        texts = {'robot_description': model.description.urdf}
+        texts['robot_description_yaml'] = model.description.yaml_text  # as if it counted plainly
+        for topic, text in texts.items():
+            graph.tester.create_publisher(String, topic, LATCHED).publish(String(data=text))
+        graph.until(lambda: len(session.server._system._texts) == 2)
+        refused = session.result(session.send(tmp_path / 'other', periods=1))
+    assert refused.result.error_code == CODE.NO_DESCRIPTION
+    assert 'another description or calibration' in refused.result.error_msg
+    recording = load(tmp_path / 'bag')
+    assert recording.sidecar == model.description.yaml_text
+    assert recording.calibration == {'leg2_strut': EncoderAndDrive(1, 0.001, -1)}
+    found = recording.for_model(model)
+    np.testing.assert_allclose(found.efforts[0], 23.0 * np.array([1, -2, 3, 4, 5, 6]))
+    np.testing.assert_allclose(found.positions[0, 1], model.home_actuators[1] + 0.001)
 
 
 @pytest.mark.parametrize('changed', ['robot_description', 'robot_description_yaml'])

@@ -24,6 +24,7 @@ from pkm_bringup.commissioning.states_at_rest import Heard
 from pkm_bringup.nodes.graph_client import GraphClient, GraphError
 from pkm_control.gains import BANDWIDTH
 from pkm_description.nodes.qos import LATCHED
+from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics import ClosedChainModel
 from pkm_msgs.msg import MotorCurrents
 
@@ -170,13 +171,17 @@ class CommissionClient(GraphClient):
             np.array([at for at, _ in same]),
             np.array([each.position for _, each in same]),
         )
-        joints, lockstep = self._model.actuated_joints, values['update_mode'] == 'state'
+        motors = spoken_by(self._model.description)
+        joints = list(self._model.actuated_joints if motors is None else motors.motors)
+        lockstep = values['update_mode'] == 'state'
         findings = [states_at_rest.names_and_order(joints, heard)]
         timeout = values['state_timeout']
         findings += states_at_rest.timing(heard, values['bandwidth'], timeout, lockstep)
         if not set(joints) <= set(names):
             return findings
         positions = heard.positions[:, [names.index(name) for name in joints]]
+        if motors is not None:
+            positions = motors.joint_positions(positions)
         findings += states_at_rest.places(self._model, positions[-1])
         return findings + states_at_rest.noise(self._model, positions)
 

@@ -6,7 +6,7 @@ from argparse import Namespace, _SubParsersAction
 from typing import Any
 
 from pkm_bringup.arguments import ROBOT, add_arguments, add_json
-from pkm_identification.option import POSITIVE, TEXT, Option
+from pkm_identification.option import POSITIVE, TEXT, Option, number
 
 OPTIONS = (
     Option('time', POSITIVE, 'to listen', 5.0, 's'),
@@ -22,6 +22,23 @@ OPTIONS = (
         metavar='TOPIC',
     ),
     Option('output', TEXT, 'result as JSON; must not exist', metavar='FILE'),
+    Option(
+        'calibrate',
+        TEXT,
+        'write a calibration with the encoder offsets of the robot as it stands, in place of the '
+        'check-list; must not exist',
+        metavar='FILE',
+    ),
+    Option(
+        'at',
+        number(),
+        'where the actuated joints are meanwhile, in the order of the description',
+        None,
+        'm, rad',
+        'at home',
+        nargs='+',
+        metavar='POSITION',
+    ),
 )
 
 
@@ -45,6 +62,8 @@ def run(arguments: Namespace) -> int:
     from pkm_bringup.views.commission_view import print_findings
     from pkm_bringup.views.console import json_text, print_json, progress
 
+    if arguments.calibrate is not None:
+        return _calibrate(arguments)
     output = check_output(arguments.output) if arguments.output else None
     topics = Topics(arguments.joint_states, arguments.motor_currents, arguments.effort_commands)
     with progress('check-list') as update:
@@ -62,3 +81,31 @@ def run(arguments: Namespace) -> int:
     else:
         print_findings(lines)
     return ExitStatus.ERROR if ended else ExitStatus.SUCCESS
+
+
+def _calibrate(arguments: Namespace) -> int:
+    """Write the offsets of the encoders, with the signs that the robot came with."""
+    from pkm_bringup.commissioning.homing import homed_at
+    from pkm_bringup.exit_status import ExitStatus
+    from pkm_bringup.inputs import load_model
+    from pkm_bringup.nodes.commission_client import CommissionClient, Topics
+    from pkm_bringup.outputs import check_output, write_output
+    from pkm_bringup.views.console import print_json, progress
+    from pkm_description.transmissions.calibration import calibration_content, calibration_text
+
+    file = check_output(arguments.calibrate, ('.yaml', '.yml'))
+    topics = Topics(arguments.joint_states, arguments.motor_currents, arguments.effort_commands)
+    with progress('calibration') as update:
+        model = load_model(arguments.robot, update)
+        update('listens')
+        with CommissionClient(model, topics) as client:
+            client.listen(arguments.time)
+            heard = [(each.name, each.position) for _, each in client.states]
+    found = homed_at(model, heard, arguments.at)
+    text = calibration_text(found)
+    write_output(file, lambda path: path.write_text(text, encoding='utf-8'))
+    if arguments.json:
+        print_json(calibration_content(found))
+    else:
+        print(text, end='')
+    return ExitStatus.SUCCESS

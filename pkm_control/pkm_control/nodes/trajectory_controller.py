@@ -46,13 +46,13 @@ from pkm_control.nodes.safety_inputs import SafetyInputs
 from pkm_control.nodes.slow_motions import SlowMotions
 from pkm_control.shutdown import ShutdownTimes
 from pkm_control.stops import StopEvent
-from pkm_description.calibration import machine_digest
 from pkm_description.errors import DescriptionError, PkmError
 from pkm_description.nodes.client_watch import HEARTBEAT, ClientWatch
 from pkm_description.nodes.graph_health import GraphHealth
 from pkm_description.nodes.node_parameters import declare_parameters
 from pkm_description.nodes.qos import LATCHED
 from pkm_description.nodes.running import FatalError, run_node
+from pkm_description.transmissions.calibration import machine_digest
 from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.feasibility import check_feasibility

@@ -11,13 +11,13 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from pkm_description.assembly import CLOSURE_TOLERANCE, Assembly
-from pkm_description.calibration import machine_digest, published_text
 from pkm_description.loader import load
 from pkm_description.nodes.graph_health import DIGEST
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.node_status import publish_status
 from pkm_description.nodes.qos import LATCHED
 from pkm_description.nodes.running import run_node
+from pkm_description.transmissions.calibration import machine_digest, published_text
 
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description import MotorSide, Payload
-from pkm_description.calibration import check_names
 from pkm_description.description import JOINT, SIDES, EncoderAndDrive
 from pkm_description.errors import DatasetError, DescriptionError
+from pkm_description.transmissions.calibration import check_names
 from pkm_description.transmissions.motor_side import side_of
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array, Mask

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pkm_description import Payload, payload_of
-from pkm_description.calibration import parsed_drives, split_published
 from pkm_description.description import JOINT, SIDES, EncoderAndDrive
 from pkm_description.errors import DatasetError, DescriptionError
+from pkm_description.transmissions.calibration import parsed_drives, split_published
 from pkm_description.untrusted.bounded_yaml import load_yaml
 from pkm_identification.datasets.effort_filter import EffortFilter
 
@@ -58,7 +58,7 @@ def recorded_calibration(text: str, source: str) -> tuple[str, dict[str, Encoder
     """Return a recorded sidecar alone, and the calibration behind it; raises DatasetError."""
     try:
         plain, content = split_published(text)
-        drives = {}
+        drives: dict[str, EncoderAndDrive] = {}
         for kind in ('joints', 'motors'):
             drives |= parsed_drives((content or {}).get(kind, {}), kind)
     except DescriptionError as error:

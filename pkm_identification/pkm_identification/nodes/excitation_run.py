@@ -15,9 +15,9 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from pkm_description import Payload
-from pkm_description.calibration import published_text
 from pkm_description.errors import DatasetError
 from pkm_description.nodes.background import Background
+from pkm_description.transmissions.calibration import published_text
 from pkm_description.transmissions.motor_side import spoken_by
 from pkm_description.untrusted.named_files import allowed, only_below
 from pkm_dynamics import ClosedChainModel

@@ -17,10 +17,10 @@ from std_msgs.msg import String
 from unique_identifier_msgs.msg import UUID
 
 from pkm_description import Description
-from pkm_description.calibration import published_text
 from pkm_description.nodes.background import Background
 from pkm_description.nodes.client_watch import HEARTBEAT
 from pkm_description.nodes.qos import LATCHED
+from pkm_description.transmissions.calibration import published_text
 from pkm_identification.datasets.force_messages import (
     CURRENT,
     CURRENTS,

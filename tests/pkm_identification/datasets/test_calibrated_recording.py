@@ -10,8 +10,8 @@ from slides import slides
 
 import pkm_description
 from pkm_description import DatasetError
-from pkm_description.calibration import published_text
 from pkm_description.description import EncoderAndDrive
+from pkm_description.transmissions.calibration import published_text
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.recorded_metadata import recorded_calibration
@@ -79,9 +79,7 @@ def test_motors(model, said):
     geared = ClosedChainModel(pkm_description.loads(plain.urdf, plain.yaml_text + GEARS))
     names = ('one', 'two', 'screw', 'along')
     constants = {'one': 0.5, 'two': 0.25, 'screw': 0.1, 'along': 20.0}
-    given = recording(
-        names, said, 'currents', OF_MOTORS, side='motor', force_constants=constants
-    )
+    given = recording(names, said, 'currents', OF_MOTORS, side='motor', force_constants=constants)
     found = given.for_model(geared)
     one, two, screw, along = said['positions'].T
     one, screw = 3.0 - one, 2.0 - screw

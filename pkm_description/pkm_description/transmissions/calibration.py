@@ -53,7 +53,7 @@ def calibration_of(
         robot = table.get('robot')
         if robot != description.name:
             said = 'does not say its robot' if robot is None else f"is of robot '{robot}'"
-            raise DescriptionError(f"it {said}; needed is robot: {description.name}")
+            raise DescriptionError(f'it {said}; needed is robot: {description.name}')
         kind, names = _named_by(description)
         other = 'joints' if kind == 'motors' else 'motors'
         if other in table:
