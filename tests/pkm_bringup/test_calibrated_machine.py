@@ -93,8 +93,9 @@ def moved(robot, bag, model):
         for kind, topic in TOPICS.items():
             name = f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}'
             writer.add_topic(f'/{topic}', name)
-            for data in heard[topic]:
-                writer.write(f'/{topic}', name, data, header_stamp(data))
+            # in lockstep a state that is not answered soon is published again
+            for stamp, data in {header_stamp(data): data for data in heard[topic]}.items():
+                writer.write(f'/{topic}', name, data, stamp)
         for topic in TEXTS:
             writer.write_text(f'/{topic}', heard[topic][-1].data, 1)
         writer.write_text('/pkm/metadata', metadata, 1)
