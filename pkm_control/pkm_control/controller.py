@@ -238,8 +238,8 @@ class TrajectoryController:
         stop = self._supervisor.stop(np.where(small, wanted, self._measured), self._velocity)
         self._reported = self._reported and self.busy
         self._desired.brake(self._last_time or 0.0, stop)
+        self._response.slip_ends(self._servo.rate)
         self._servo.reset()
-        self._response.begin()
 
     def step(self, time: float, positions: ArrayLike) -> StepResult:
         """Run one cycle on positions (n_a,) [m, rad] measured at `time` [s].

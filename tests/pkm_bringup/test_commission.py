@@ -1,17 +1,20 @@
-"""`pkm commission` beside a simulated robot: what it finds, and that it moves nothing."""
+"""`pkm commission` beside a simulated robot: what it finds, and the first moves."""
 
 import json
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
 from laboratory import MODEL, Laboratory  # noqa: E402
+from lifecycle_msgs.msg import Transition  # noqa: E402
 
 from pkm_bringup import cli  # noqa: E402
 from pkm_bringup.commissioning.check_lines import Verdict  # noqa: E402
-from pkm_bringup.nodes import commission_client  # noqa: E402
+from pkm_bringup.nodes import commission_client, commission_moves  # noqa: E402
 from pkm_bringup.nodes.commission_client import CommissionClient  # noqa: E402
+from pkm_bringup.nodes.commission_moves import CommissionMoves  # noqa: E402
 
 pytestmark = pytest.mark.ros
 ENOUGH, LONGEST = 200, 60.0  # states, [s]
@@ -35,6 +38,24 @@ def findings(laboratory):
     return {each.check: each for each in found}
 
 
+def first_moves(laboratory, monkeypatch, active):
+    """Lines of the first moves; the robot takes some steps each time that the client waits."""
+
+    def live():
+        end = len(laboratory.rows) + 10
+        for _ in range(100):
+            laboratory.executor.spin_once(timeout_sec=0.0)
+            if len(laboratory.rows) >= end:
+                break
+
+    monkeypatch.setattr(commission_moves, 'HEARTBEAT_TIMEOUT', 0.0)  # of any clock but lockstep's
+    for name, value in (('SILENCE', np.inf), ('DISTANCE', 2e-3), ('HOLD', 0.2), ('PATIENCE', 1.0)):
+        monkeypatch.setattr(commission_moves, name, value)
+    with CommissionClient(MODEL, check=live) as client:
+        found = CommissionMoves(client, lambda what: None).run(active)
+    return {each.check: each for each in found}
+
+
 def failures(found):
     return {name for name, each in found.items() if each.verdict is Verdict.FAILED}
 
@@ -46,6 +67,34 @@ def test_all_is_well(laboratory):
     for check in ('joints', 'strokes', 'loops', 'currents or forces', 'takers of commands'):
         assert found[check].verdict is Verdict.OK
     assert found['controller'].found == 'active'
+
+
+def test_the_first_moves_of_a_sound_robot(laboratory, monkeypatch):
+    laboratory.fresh()
+    bounds = laboratory.loop.controller.options
+    found = first_moves(laboratory, monkeypatch, active=True)
+    assert found.pop('brakes bear the robot').verdict is Verdict.SKIPPED  # lockstep: no states then
+    assert not [each for each in found.values() if each.verdict is not Verdict.OK]
+    kinds = ('way', 'load', 'friction', 'measured force')
+    lines = {f'{kind} of {name}' for kind in kinds for name in MODEL.actuated_joints}
+    assert found.keys() == {'servo at rest', *lines, 'stop'}
+    assert laboratory.active and laboratory.loop.controller.options == bounds
+    away = np.abs(laboratory.rows[-1].legs - MODEL.home_actuators)
+    assert away.max() < 1e-3
+
+
+def test_the_first_moves_with_a_drive_that_pushes_the_wrong_way(laboratory, monkeypatch):
+    laboratory.fresh()
+    bounds = laboratory.loop.controller.options
+    assert laboratory.change(Transition.TRANSITION_DEACTIVATE)
+    laboratory.until(lambda: not laboratory.active)
+    laboratory.drive = lambda forces: forces * np.array([1.0, 1.0, -1.0, 1.0, 1.0, 1.0])
+    found = first_moves(laboratory, monkeypatch, active=False)
+    assert failures(found) == {'controller'}
+    assert 'leg3_strut: the drive answers' in found['controller'].found
+    assert laboratory.loop.controller.options == bounds
+    away = np.abs(laboratory.rows[-1].legs - MODEL.home_actuators)
+    assert away.max() < 0.02
 
 
 def test_silent_currents(laboratory, monkeypatch):

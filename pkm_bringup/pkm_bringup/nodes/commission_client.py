@@ -63,16 +63,20 @@ class CommissionClient(GraphClient):
         topics: Topics | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        self._model, self._topics = model, topics or Topics()
+        self.model, self._topics = model, topics or Topics()
         for topic in self._topics:
             _require_name(topic)
-        super().__init__('pkm_commission', check)
+        names = dict(zip(Topics(), self._topics, strict=True))
+        super().__init__('pkm_commission', check, remappings=names)
         self.states: list[tuple[float, JointState]] = []
         self._forces = self._efforts = 0
         self._said: dict[str, Any] = {}
+        self._services: dict[str, Any] = {}
         self._force_kind: str | None = None
         node = self.node
-        node.create_subscription(JointState, self._topics.states, self._hear, MEASURED)
+        self._hearing = node.create_subscription(
+            JointState, self._topics.states, self._hear, MEASURED
+        )
         for name in ('brakes/closed', 'drives/ready', 'drives/homed'):
             node.create_subscription(Bool, name, partial(self._note, name), LATCHED)
         ready = f'{CONTROLLER}/ready_to_move'
@@ -80,8 +84,8 @@ class CommissionClient(GraphClient):
 
     def listen(self, seconds: float, done: Callable[[], bool] = lambda: False) -> list[Finding]:
         """Listen for `seconds` [s], or until `done`, and return the check-list."""
-        values = DEFAULTS | self._parameters()
-        label, active = self._state()
+        values = DEFAULTS | self.parameters(*DEFAULTS)
+        label, active = self.state()
         begin = time.monotonic()
         self.states.clear()
         self._forces = self._efforts = 0
@@ -90,6 +94,41 @@ class CommissionClient(GraphClient):
                 self._find_forces()
             self.spin()
         return self._judge(time.monotonic() - begin, values, label, active)
+
+    def deafen(self) -> None:
+        """Hear no more states: who goes on listening has the time for it."""
+        self.node.destroy_subscription(self._hearing)
+
+    def said(self, name: str) -> Any:
+        """Return what was heard last on `brakes/closed`, `drives/...` or, as 'ready', of moving."""
+        return self._said.get(name)
+
+    def ask(self, kind: Any, name: str, request: Any, patience: float | None = None) -> Any:
+        """Return the answer of a service of the controller, None where none comes."""
+        patience = PATIENCE if patience is None else patience
+        if name not in self._services:
+            self._services[name] = self.node.create_client(kind, f'{CONTROLLER}/{name}')
+        client = self._services[name]
+        if not self.wait(client.service_is_ready, patience):
+            return None
+        answer = client.call_async(request)
+        return answer.result() if self.wait(answer.done, patience) else None
+
+    def parameters(self, *names: str) -> dict[str, Any]:
+        """Return parameters of the controller by name, those that it has."""
+        answer = self.ask(GetParameters, 'get_parameters', GetParameters.Request(names=names))
+        if answer is None:
+            return {}
+        values = map(parameter_value_to_python, answer.values)
+        return {name: v for name, v in zip(names, values, strict=False) if v is not None}
+
+    def state(self) -> tuple[str | None, bool]:
+        """Return the state of the controller, None where it is silent, and whether it is active."""
+        answer = self.ask(GetState, 'get_state', GetState.Request())
+        if answer is None:
+            return None, False
+        state = answer.current_state
+        return state.label, state.id == State.PRIMARY_STATE_ACTIVE
 
     # -- internals ----------------------------------------------------------------
 
@@ -110,29 +149,6 @@ class CommissionClient(GraphClient):
             if kind in FORCES and self._force_kind is None:
                 self._force_kind = kind
                 self.node.create_subscription(FORCES[kind], wanted, self._count, MEASURED)
-
-    def _ask(self, kind: Any, name: str, request: Any) -> Any:
-        client = self.node.create_client(kind, f'{CONTROLLER}/{name}')
-        if not self.wait(client.service_is_ready, PATIENCE):
-            return None
-        answer = client.call_async(request)
-        return answer.result() if self.wait(answer.done, PATIENCE) else None
-
-    def _parameters(self) -> dict[str, Any]:
-        answer = self._ask(
-            GetParameters, 'get_parameters', GetParameters.Request(names=list(DEFAULTS))
-        )
-        if answer is None:
-            return {}
-        values = map(parameter_value_to_python, answer.values)
-        return {name: v for name, v in zip(DEFAULTS, values, strict=False) if v is not None}
-
-    def _state(self) -> tuple[str | None, bool]:
-        answer = self._ask(GetState, 'get_state', GetState.Request())
-        if answer is None:
-            return None, False
-        state = answer.current_state
-        return state.label, state.id == State.PRIMARY_STATE_ACTIVE
 
     def _judge(
         self, seconds: float, values: dict[str, Any], label: str | None, active: bool
@@ -171,8 +187,8 @@ class CommissionClient(GraphClient):
             np.array([at for at, _ in same]),
             np.array([each.position for _, each in same]),
         )
-        motors = spoken_by(self._model.description)
-        joints = list(self._model.actuated_joints if motors is None else motors.motors)
+        motors = spoken_by(self.model.description)
+        joints = list(self.model.actuated_joints if motors is None else motors.motors)
         lockstep = values['update_mode'] == 'state'
         findings = [states_at_rest.names_and_order(joints, heard)]
         timeout = values['state_timeout']
@@ -182,8 +198,8 @@ class CommissionClient(GraphClient):
         positions = heard.positions[:, [names.index(name) for name in joints]]
         if motors is not None:
             positions = motors.joint_positions(positions)
-        findings += states_at_rest.places(self._model, positions[-1])
-        return findings + states_at_rest.noise(self._model, positions)
+        findings += states_at_rest.places(self.model, positions[-1])
+        return findings + states_at_rest.noise(self.model, positions)
 
 
 def _require_name(topic: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import rclpy
@@ -25,7 +25,8 @@ class GraphClient:
     """Listens while it waits.
 
     `check` is called then, and raises when waiting has become pointless: a node has ended. By
-    default ROS takes no signals over, so that Ctrl-C is an interrupt.
+    default ROS takes no signals over, so that Ctrl-C is an interrupt. `remappings` are other names
+    of topics and services, by the usual ones.
     """
 
     def __init__(
@@ -33,11 +34,14 @@ class GraphClient:
         name: str,
         check: Callable[[], None] = lambda: None,
         signals: SignalHandlerOptions = SignalHandlerOptions.NO,
+        remappings: Mapping[str, str] | None = None,
     ) -> None:
         self._check, self._is_first = check, not rclpy.ok()
         if self._is_first:
             rclpy.init(args=[], signal_handler_options=signals)
-        self.node = rclpy.create_node(name)
+        rules = [f'{old}:={new}' for old, new in (remappings or {}).items()]
+        words = [word for rule in rules for word in ('-r', rule)]
+        self.node = rclpy.create_node(name, cli_args=['--ros-args', *words])
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
         self._actions: dict[str, ActionClient] = {}

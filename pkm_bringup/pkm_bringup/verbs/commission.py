@@ -1,4 +1,4 @@
-"""`pkm commission`: check a running robot before its first motion; nothing moves."""
+"""`pkm commission`: check a running robot before its first motion, and make its first moves."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from argparse import Namespace, _SubParsersAction
 from typing import Any
 
 from pkm_bringup.arguments import ROBOT, add_arguments, add_json
-from pkm_identification.option import POSITIVE, TEXT, Option, number
+from pkm_identification.option import FLAG, POSITIVE, TEXT, Option, number
 
 OPTIONS = (
     Option('time', POSITIVE, 'to listen', 5.0, 's'),
+    Option('move', FLAG, 'hold, each axis by 5 mm or mrad and back, a stop, the brakes', False),
     Option('joint_states', TEXT, 'topic of the states', 'joint_states', metavar='TOPIC'),
     Option(
         'motor_currents', TEXT, 'topic of currents or forces', 'motor_currents', metavar='TOPIC'
@@ -44,7 +45,7 @@ OPTIONS = (
 
 def add_parser(subparsers: _SubParsersAction[Any]) -> None:
     """Add the verb."""
-    text = 'check a running robot before its first motion; nothing moves'
+    text = 'check a running robot before its first motion; without --move nothing moves'
     parser = subparsers.add_parser('commission', help=text, description=text)
     parser.add_argument('robot', metavar='ROBOT', help=ROBOT)
     add_arguments(parser, *OPTIONS)
@@ -58,6 +59,7 @@ def run(arguments: Namespace) -> int:
     from pkm_bringup.exit_status import ExitStatus
     from pkm_bringup.inputs import load_model
     from pkm_bringup.nodes.commission_client import CommissionClient, Topics
+    from pkm_bringup.nodes.commission_moves import CommissionMoves
     from pkm_bringup.outputs import check_output, write_output
     from pkm_bringup.views.commission_view import print_findings
     from pkm_bringup.views.console import json_text, print_json, progress
@@ -71,6 +73,8 @@ def run(arguments: Namespace) -> int:
         update('listens')
         with CommissionClient(model, topics) as client:
             findings = client.listen(arguments.time)
+            if arguments.move and not any_failed(findings):
+                findings += CommissionMoves(client, update).run(client.state()[1])
     ended = any_failed(findings)
     lines = [each.to_dict() for each in findings]
     result = {'robot': arguments.robot, 'passed': not ended, 'checks': lines}

@@ -57,10 +57,14 @@ class DriveResponse:
         self.begin()
 
     def begin(self) -> None:
-        """Look anew: where the desired motion or the speeds leap."""
+        """Look anew."""
         self._moments: deque[_Moment] = deque()
         self._command = self._feedback = np.zeros_like(self._limit)  # of the last cycle
         self._suspect: tuple[int, float] | None = None  # axis, and since when [s]
+
+    def slip_ends(self, slip: Floats) -> None:
+        """Go on with desired speeds that leap to the measured ones, `slip` (n_a,) less."""
+        self._moments = deque(each._replace(slip=each.slip - slip) for each in self._moments)
 
     def check(
         self, time: float, slip: Floats, velocity: Floats, feedforward: Floats, command: Floats

@@ -72,9 +72,15 @@ class MeasuredSamples:
         self._subscription: Any = None  # of the currents or forces
         self._has_stamp = False
         self._looks = 0
-        node.create_subscription(JointState, 'joint_states', self.take_state, MEASURED)
+        self._subscribe(JointState, 'joint_states', self.take_state)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(LOOK_PERIOD, self._look, clock=steady)
+
+    def _subscribe(self, kind: Any, topic: str, take: Callable[[Any], None]) -> Any:
+        return self._node.create_subscription(kind, topic, take, MEASURED)
+
+    def _unsubscribe(self, subscription: Any) -> None:
+        self._node.destroy_subscription(subscription)
 
     def _look(self) -> None:
         """Find out which messages hold the currents or forces, and follow them."""
@@ -96,13 +102,12 @@ class MeasuredSamples:
 
     def _follow(self, found: ForceMessages) -> None:
         if self._subscription is not None:
-            self._node.destroy_subscription(self._subscription)
+            self._unsubscribe(self._subscription)
             self._subscription = None
         self._forces = found
         if found.topic == CURRENTS:
-            self._subscription = self._node.create_subscription(
-                MESSAGES[found.message_type], CURRENTS, self.take_forces, MEASURED
-            )
+            kind = MESSAGES[found.message_type]
+            self._subscription = self._subscribe(kind, CURRENTS, self.take_forces)
         what = 'currents' if found.are_currents else 'forces'
         self._node.get_logger().info(f"{what} from '{found.topic}' ({found.message_type})")
 
