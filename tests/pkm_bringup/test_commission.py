@@ -69,6 +69,19 @@ def test_all_is_well(laboratory):
     assert found['controller'].found == 'active'
 
 
+def test_silent_currents(laboratory, monkeypatch):
+    publisher = laboratory.robot._output._motor_publisher
+    monkeypatch.setattr(publisher, 'publish', lambda _: None)
+    assert failures(findings(laboratory)) == {'currents or forces'}
+
+
+def test_a_missing_joint(laboratory, monkeypatch):
+    monkeypatch.setattr(MODEL, 'actuated_joints', (*MODEL.actuated_joints[:-1], 'other'))
+    found = findings(laboratory)
+    assert failures(found) == {'joints'}
+    assert 'other' in found['joints'].found
+
+
 def test_the_first_moves_of_a_sound_robot(laboratory, monkeypatch):
     laboratory.fresh()
     bounds = laboratory.loop.controller.options
@@ -95,19 +108,6 @@ def test_the_first_moves_with_a_drive_that_pushes_the_wrong_way(laboratory, monk
     assert laboratory.loop.controller.options == bounds
     away = np.abs(laboratory.rows[-1].legs - MODEL.home_actuators)
     assert away.max() < 0.02
-
-
-def test_silent_currents(laboratory, monkeypatch):
-    publisher = laboratory.robot._output._motor_publisher
-    monkeypatch.setattr(publisher, 'publish', lambda _: None)
-    assert failures(findings(laboratory)) == {'currents or forces'}
-
-
-def test_a_missing_joint(laboratory, monkeypatch):
-    monkeypatch.setattr(MODEL, 'actuated_joints', (*MODEL.actuated_joints[:-1], 'other'))
-    found = findings(laboratory)
-    assert failures(found) == {'joints'}
-    assert 'other' in found['joints'].found
 
 
 def test_the_verb_without_a_robot(tmp_path, capsys, monkeypatch):
