@@ -49,7 +49,7 @@ class StopEvent(Enum):
     WORKSPACE_AHEAD = (
         ErrorCode.LIMIT_VIOLATED,
         1,
-        'off its path, full braking would hardly keep the platform within its workspace',
+        'farther off its path than `max_position_error`, full braking would leave the workspace',
     )
     SINGULARITY_AHEAD = (
         ErrorCode.LIMIT_VIOLATED,

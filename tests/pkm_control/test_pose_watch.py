@@ -91,16 +91,19 @@ def test_full_braking_must_keep_the_platform_in_its_workspace() -> None:
     up = np.array([0.0, 0.0, 0.8, 0.0, 0.0, 0.0])
     desired, *_ = posed(model, [0.0, 0.0, TOP - 0.2])
     _, _, speeds = posed(model, [0.0, 0.0, TOP - 0.03], twist=up)
+    far = STILL + 1.2 * OPTIONS.max_position_error
     way = 0.8 * (OPTIONS.reaction_time + 0.5 * np.abs(speeds).max() / BRAKING[0])
     for short, ahead in ((0.003, True), (-0.003, False)):
         _, legs, speeds = posed(model, [0.0, 0.0, TOP - way + short], twist=up)
         watch.begin()
-        stop = watch.look(1e-3, desired, legs, speeds, STILL + 0.02, -speeds).stop
+        stop = watch.look(1e-3, desired, legs, speeds, far, -speeds).stop
         assert (stop is not None) == ahead
         if ahead:
             assert stop.event is StopEvent.WORKSPACE_AHEAD
         watch.begin()  # away from the limit
-        assert watch.look(1e-3, desired, legs, -speeds, STILL + 0.02, speeds).stop is None
+        assert watch.look(1e-3, desired, legs, -speeds, far, speeds).stop is None
+        watch.begin()  # within its bound of errors it follows its path
+        assert watch.look(1e-3, desired, legs, speeds, 0.4 * far, -speeds).stop is None
 
 
 def yaws(model) -> dict[float, float]:

@@ -106,11 +106,14 @@ class PoseWatch:
             return self._seen
         self._waited += interval
         if self._waited >= EVERY * self._options.reaction_time:
-            self._seen = self._look(desired, measured, velocity)
+            far = bool(np.abs(error).max() > self._options.max_position_error)
+            self._seen = self._look(desired, measured, velocity, far)
             self._waited = 0.0
         return self._seen
 
-    def _look(self, desired: PlatformMotion, measured: Floats, velocity: Floats) -> Sight:
+    def _look(
+        self, desired: PlatformMotion, measured: Floats, velocity: Floats, far: bool = True
+    ) -> Sight:
         q, qd = measured[None], velocity[None]
         try:
             here = self._model.motion_from_actuators(q, qd, np.zeros_like(qd), initial=desired)
@@ -120,14 +123,18 @@ class PoseWatch:
             return Sight(Finding(StopEvent.SINGULARITY_AHEAD, message))
         duration = float((np.abs(velocity) / self._deceleration).max())
         braking = self._options.reaction_time + 0.5 * duration  # [s] at the present speed
-        if (stop := self._workspace(here, desired, braking)) is not None:
+        if (stop := self._workspace(here, desired, braking if far else 0.0)) is not None:
             return Sight(stop)
         return self._conditioning(condition, braking)
 
     def _workspace(
         self, here: PlatformMotion, desired: PlatformMotion, braking: float
     ) -> Finding | None:
-        """Return why to stop for the workspace; what the path has beyond it is allowed."""
+        """Return why to stop for the workspace; what the path has beyond it is allowed.
+
+        With a `braking` [s] of zero it is not looked ahead: who follows with an error within its
+        bound brakes where the path does, if a little later.
+        """
         for event, time, words in (
             (StopEvent.WORKSPACE_LEFT, 0.0, 'is'),
             (StopEvent.WORKSPACE_AHEAD, braking, 'comes to rest after full braking'),

@@ -48,7 +48,8 @@ def test_options_of_other_formats_are_refused(saved, tmp_path):
     (tmp_path / 'bag').mkdir()
     for name in ('bag', 'a.mcap', 'a.db3'):
         (tmp_path / name).touch()
-        with pytest.raises(DatasetError, match="'rate' for .* topic, allow_incomplete, .*, side$"):
+        valid = 'topic, allow_incomplete, .*, side, forces$'
+        with pytest.raises(DatasetError, match=f"'rate' for .* {valid}"):
             load(tmp_path / name, rate=1)
     (tmp_path / 'a.txt').touch()
     with pytest.raises(DatasetError, match="'rate' for .* valid are joints"):
