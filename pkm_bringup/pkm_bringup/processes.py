@@ -65,6 +65,10 @@ class NodeProcesses:
                     + last_lines(running.log)
                 )
 
+    def send(self, node: str, number: int) -> None:
+        """Send a node a signal, and do not wait for what it does."""
+        self._running[node].process.send_signal(number)
+
     def kill(self, node: str, number: int = signal.SIGKILL, watched: bool = False) -> None:
         """End a node at once by a signal; unless `watched`, `check` does not miss it."""
         running = self._running[node] if watched else self._running.pop(node)

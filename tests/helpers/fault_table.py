@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from fault_scenarios import FAULTS, Fault
 from laboratory import AMPLITUDE, PERIOD, Laboratory
+from process_faults import DRIVES, PROCESS_FAULTS, ProcessFault
+from process_laboratory import COMMAND_TIMEOUT, ProcessLaboratory
 
 from pkm_control.control_types import ControllerOptions
 from pkm_control.stops import StopCategory, StopEvent
 
 PAGE = Path(__file__).resolve().parents[2] / 'pkm_control' / 'doc' / 'faults.md'
 REST = 0.5  # [s] within which the robot stands
+TOLD = 2.0  # [s] within which somebody is told of a process that is gone
 SPEED = 0.45  # [m/s] of the fastest leg in the motion of the scenarios, at most
 DROP = 1.0e-3  # [m] after the robot has come to rest
 # Here somebody else moves the robot.
@@ -29,6 +34,20 @@ decide, which here close within 30 ms.
 | what happens | category | rests after [s] | travel [mm] | lost | reported | how to go on |
 |---|---|---|---|---|---|---|
 """
+PROCESSES = """
+## What happens to processes
+
+Each row is a test, too (`tests/test_process_faults.py`), with real processes: robot, controller and excitation server
+have one each. The robot of the same motion runs freely, six times slower than real (the last two rows: not
+slower, a small motion), and its times and travels are its own. Where nobody commands any more the drives decide: their brakes
+close after the command timeout, here 0.1 s. After a lost heartbeat, time and travel count from the moment
+when it is missed. *Told* is when somebody hears of it, elapsed: the bound that is configured, and what was
+measured on an idle machine when this page was written; a stop before it comes on top. Discovery alone would tell
+of a killed process after 20 s.
+
+| what happens | category | rests after [s] | travel [mm] | told [s] | lost | reported | how to go on |
+|---|---|---|---|---|---|---|---|
+"""
 
 
 class Measured(NamedTuple):
@@ -41,8 +60,7 @@ class Measured(NamedTuple):
     def cells(self, fault: Fault) -> tuple[str, ...]:
         """The row of the page."""
         category = 'goes on' if fault.event is None else str(int(fault.event.category))
-        time = '' if self.time is None else f'{0.05 * round(self.time / 0.05):.2f}'
-        travel = '' if self.time is None else f'{5 * round(self.travel / 0.005):d}'
+        time, travel = ('', '') if self.time is None else _rounded(self.time, self.travel)
         return fault.what, category, time, travel, fault.lost, self.code, fault.go_on
 
 
@@ -76,29 +94,63 @@ def measure(lab: Laboratory, fault: Fault) -> Measured:
     return Measured(code, time, travel)
 
 
+def measure_process(lab: ProcessLaboratory, fault: ProcessFault) -> tuple[str, ...]:
+    """Make a fault happen and check what must follow; the row of the page."""
+    found = fault.scenario(lab)
+    assert found.reported == fault.reported, found.reported
+    time = travel = ''
+    if found.since is not None:
+        seconds, metres = lab.rest(found.since)
+        limit = COMMAND_TIMEOUT + 0.1 if fault.category == DRIVES else REST
+        assert seconds <= limit, seconds
+        time, travel = _rounded(seconds, metres)
+    told = f'{found.told:.1f}'
+    if fault.bound:
+        assert fault.bound <= TOLD
+        told += f' (within {fault.bound:g})'
+    given = fault.category, time, travel, told, fault.lost, found.reported, fault.go_on
+    return fault.what, *given
+
+
+def processes(table: Callable[[tuple[str, ...]], None]) -> None:
+    """Measure all faults of processes, and hand on the row of each."""
+    for timed in (False, True):
+        with TemporaryDirectory() as folder, ProcessLaboratory(Path(folder), timed) as lab:
+            for fault in PROCESS_FAULTS:
+                if fault.timed == timed:
+                    table(measure_process(lab, fault))
+
+
+def _rounded(seconds: float, metres: float) -> tuple[str, str]:
+    return f'{0.05 * round(seconds / 0.05):.2f}', f'{5 * round(metres / 0.005):d}'
+
+
 def agree(written: tuple[str, ...], found: tuple[str, ...]) -> bool:
     """Whether two rows say the same: a fault comes at another moment in every run."""
-    texts = [(row[:2], row[4:]) for row in (written, found)]
+    texts = [(row[:2], row[-3:]) for row in (written, found)]
     if texts[0] != texts[1] or not found[2]:
-        return written == found
+        return texts[0] == texts[1]
     time, travel = (abs(float(written[i]) - float(found[i])) for i in (2, 3))
     return time <= 0.15 and travel <= 25.0 + 0.2 * float(written[3])
 
 
 def rows_of_page(text: str) -> dict[str, tuple[str, ...]]:
     """The rows, by what happens."""
-    lines = [line for line in text.splitlines() if line.startswith('| ')][1:]
+    lines = [line for line in text.splitlines() if line.startswith('| ')]
     cells = [tuple(cell.strip() for cell in line.split('|')[1:-1]) for line in lines]
-    return {row[0]: row for row in cells}
+    return {row[0]: row for row in cells if row[0] != 'what happens'}
 
 
 def main() -> int:
     """Write the page; the exit status is 1 where a row fails."""
     with Laboratory() as lab:
         rows = [measure(lab, fault).cells(fault) for fault in FAULTS]
+    others: list[tuple[str, ...]] = []
+    processes(others.append)
+    lines = [''.join(f'| {" | ".join(cells)} |\n' for cells in each) for each in (rows, others)]
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(HEAD + ''.join(f'| {" | ".join(cells)} |\n' for cells in rows))
-    print(f'{PAGE}: {len(rows)} rows, {PERIOD:g} s, {AMPLITUDE:g} m')
+    PAGE.write_text(HEAD + lines[0] + PROCESSES + lines[1])
+    print(f'{PAGE}: {len(rows) + len(others)} rows, {PERIOD:g} s, {AMPLITUDE:g} m')
     return 0
 
 

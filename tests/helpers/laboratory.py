@@ -44,9 +44,17 @@ class Row(NamedTuple):
     speeds: np.ndarray  # (6,) [m/s]
 
 
-def shake() -> FourierTrajectory:
-    """Each coordinate of the platform as a sine."""
-    sines = AMPLITUDE * np.eye(6)[:, :, None] * np.ones((6, 6, 1))
+def way_to_rest(rows: list[Row], since: int) -> tuple[float, float]:
+    """Time [s] from a row until the last one that moves, and the farthest leg's travel [m]."""
+    first, after = rows[since - 1], rows[since:]
+    moved = [row.time for row in after if np.abs(row.speeds).max() >= STANDS]
+    travel = max(np.abs(row.legs - first.legs).max() for row in after) if after else 0.0
+    return (moved[-1] - first.time if moved else 0.0), float(travel)
+
+
+def shake(amplitude: float = AMPLITUDE) -> FourierTrajectory:
+    """Each coordinate of the platform as a sine [m, rad]."""
+    sines = amplitude * np.eye(6)[:, :, None] * np.ones((6, 6, 1))
     return FourierTrajectory(PERIOD, HOME, sines.sum(axis=1), np.zeros((6, 1)), robot='palida')
 
 
@@ -226,8 +234,4 @@ class Laboratory(Graph):
 
         stands.seen = len(self.rows)
         self.until(stands, 60.0)
-        rows = self.rows[since:]
-        moved = [row.time for row in rows if np.abs(row.speeds).max() >= STANDS]
-        first = self.rows[since - 1]
-        travel = max(np.abs(row.legs - first.legs).max() for row in rows) if rows else 0.0
-        return (moved[-1] - first.time if moved else 0.0), float(travel)
+        return way_to_rest(self.rows, since)

@@ -350,8 +350,8 @@ class ControlLoop:
         """Stop by category 0."""
         self.commanding = False
         self._fault = fault
+        _attempt(self._brakes.close, True)  # first: a command may open those of a silent drive
         _attempt(self._output.zero)
-        _attempt(self._brakes.close, True)
         ended = self.controller.deactivate()
         outcome = ended
         if fault is not None:

@@ -186,7 +186,9 @@ class SimulatedRobot(Node):
             if not message.data:
                 self._close_at = None
             elif self._close_at is None:
-                self._close_at = self._plant.time + self._brake_time
+                # those that the command timeout has closed stay so
+                needed = 0.0 if self._braked else self._brake_time
+                self._close_at = self._plant.time + needed
 
     def _tell_brakes(self, closed: bool) -> None:
         self._braked = closed
