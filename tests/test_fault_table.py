@@ -9,7 +9,11 @@ pytest.importorskip('rclpy')
 from fault_scenarios import FAULTS, Fault, short_motion
 from fault_table import PAGE, agree, measure, rows_of_page
 from laboratory import Laboratory
+from machine_faults import NO_ROWS
 from process_faults import PROCESS_FAULTS
+
+from pkm_control.control_types import ErrorCode
+from pkm_control.stops import StopEvent
 
 pytestmark = pytest.mark.ros
 
@@ -35,3 +39,13 @@ def test_the_page_has_forty_rows_and_no_others() -> None:
     assert len(FAULTS) >= 40
     rows = {fault.what for fault in [*FAULTS, *PROCESS_FAULTS]}
     assert set(rows_of_page(PAGE.read_text())) == rows
+
+
+def test_every_event_and_every_code_has_a_row_or_a_reason() -> None:
+    shown = {fault.event for fault in FAULTS} - {None}
+    assert shown | set(NO_ROWS) == set(StopEvent)
+    assert not shown & set(NO_ROWS)
+    codes = {ErrorCode.NONE}
+    codes |= {fault.code for fault in FAULTS if isinstance(fault.code, ErrorCode)}
+    codes |= {event.code for event in NO_ROWS}
+    assert codes == set(ErrorCode)

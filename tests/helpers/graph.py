@@ -69,7 +69,7 @@ class Graph:
         """Collect the messages of a topic."""
         self.tester.create_subscription(message_type, topic, self.heard[topic].append, qos)
 
-    def until(self, condition, timeout=20.0):
+    def until(self, condition, timeout=60.0):
         """Run the nodes until a condition holds; an error when it never does."""
         end = time.monotonic() + timeout
         while not condition():

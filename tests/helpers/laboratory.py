@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +67,7 @@ class Laboratory(Graph):
         super().__init__(*own, *parameters)
         self.rows: list[Row] = []
         self.tap: Tap | None = None
+        self.undo: list[Callable[[], None]] = []  # what a scenario has changed
         self.drive: Callable[[np.ndarray], np.ndarray] | None = None  # what drives make of commands
 
     def __enter__(self) -> Laboratory:
@@ -80,9 +82,13 @@ class Laboratory(Graph):
         self.override = self.tester.create_publisher(Float64, f'{CONTROLLER}/speed_override', 10)
         self.controller = self.add(TrajectoryControllerNode)
         self.robot = self.add(SimulatedRobot)
+        self.drives = self.tester.create_publisher(Bool, 'drives/ready', LATCHED)
+        self.homed = self.tester.create_publisher(Bool, 'drives/homed', LATCHED)
+        self.enabling = self.tester.create_publisher(Bool, f'{CONTROLLER}/enabling_device', 10)
         self.until(self.action.server_is_ready)
         assert self.change(Transition.TRANSITION_CONFIGURE)
         self._watch()
+        self._options = self.loop.controller.options
         return self
 
     @property
@@ -136,6 +142,8 @@ class Laboratory(Graph):
     def fresh(self) -> None:
         """Home, at rest, active, with nothing disturbed."""
         self.tap = self.drive = None
+        while self.undo:
+            self.undo.pop()()
         self.plant.mujoco_data.xfrc_applied[:] = 0.0
         if self.loop.commanding:
             self.change(Transition.TRANSITION_DEACTIVATE)
@@ -143,12 +151,21 @@ class Laboratory(Graph):
         self.protective.publish(Bool(data=False))
         self.override.publish(Float64(data=1.0))
         self.until(lambda: self.trigger(f'{CONTROLLER}/reset_protective_stop'))
+        self.loop.controller.change_bounds(self._options)
         self.loop.controller.feedforward = self.nominal()
         assert self.trigger('simulated_robot/reset')
         self.rows.clear()
         for messages in self.heard.values():
             messages.clear()
         self.until(lambda: self.heard[f'{CONTROLLER}/state'] or self.try_to_activate())
+
+    def bounds(self, **values: float) -> None:
+        """Change bounds of the controller until it is made as new."""
+        self.loop.controller.change_bounds(replace(self._options, **values))
+
+    @property
+    def interlocks(self):
+        return self.controller._safety.interlocks
 
     def nominal(self):
         from pkm_control.feedforward import nominal_feedforward

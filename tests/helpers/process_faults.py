@@ -260,8 +260,6 @@ def controller_killed(lab):
     return Followed(since, outcome(lab, 'controller_killed'), told)
 
 
-
-
 AS_SILENT = f'{category(StopEvent.STATES_LOST)}, then {category(StopEvent.STATE_TIMEOUT)}'
 
 

@@ -43,7 +43,8 @@ AGAIN = 2.0  # [s] until a question is asked again: an answer to a new client ca
 # until it ends commands, ten times the default: a loaded machine stalls for long.
 BRIDGED, STATE_TIMEOUT = 50, 1.0
 ATTEMPTS = 5  # at a motion, where a stall of the machine may end it
-SMALL = 5e-4  # [m, rad] of a motion that a robot at full speed does not leave by the machine's stalls
+# [m, rad] A robot at full speed does not leave this motion for a stall of the machine.
+SMALL = 5e-4
 RESTS = 25  # rows without motion after which the robot rests
 
 
@@ -148,17 +149,17 @@ class ProcessLaboratory(Graph):
         """Answer of a service, asked again where none comes."""
         if name not in self._clients:
             self._clients[name] = self.tester.create_client(kind, name)
-        client, calls = self._clients[name], []
-        end = time.monotonic() + PATIENCE
+        client, calls, asked = self._clients[name], [], [-np.inf]
+
+        def answered() -> bool:
+            if time.monotonic() > asked[-1] + AGAIN:
+                asked.append(time.monotonic())
+                calls.append(client.call_async(request))
+            return any(call.done() for call in calls)
+
         self.until(client.service_is_ready, PATIENCE)
-        while time.monotonic() < end:
-            calls.append(client.call_async(request))
-            again = time.monotonic() + AGAIN
-            self.until(lambda: any(c.done() for c in calls) or time.monotonic() > again)
-            for call in calls:
-                if call.done():
-                    return call.result()
-        raise TimeoutError(f'{name} does not answer')
+        self.until(answered, PATIENCE)
+        return next(call.result() for call in calls if call.done())
 
     def is_in_state(self, number: int) -> bool:
         answer = self.ask(GetState, f'{CONTROLLER}/get_state', GetState.Request())

@@ -14,9 +14,10 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
 from graph import Graph  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension  # noqa: E402
+from std_msgs.msg import Bool, Float64MultiArray, MultiArrayDimension  # noqa: E402
 from std_srvs.srv import SetBool, Trigger  # noqa: E402
 
+from pkm_description.nodes.qos import LATCHED  # noqa: E402
 from pkm_dynamics.nodes.command_stamps import CommandDeadline, answered_time, stamp_command  # noqa: E402
 from pkm_dynamics.nodes.simulated_robot import SimulatedRobot  # noqa: E402
 from pkm_msgs.msg import MotorCurrents  # noqa: E402
@@ -41,7 +42,7 @@ class Robot(Graph):
         self.publisher = self.tester.create_publisher(
             Float64MultiArray, 'effort_controller/commands', 10
         )
-        self.add(SimulatedRobot)
+        self.robot = self.add(SimulatedRobot)
         self.until(lambda: self.heard['joint_states'])
         self.until(lambda: self.publisher.get_subscription_count() > 0)
         return self
@@ -275,3 +276,26 @@ def test_bad_parameters_name_the_offender(parameter, message):
     node = process(parameter)
     _, errors = node.communicate(timeout=30)
     assert node.returncode == 1 and message in errors and 'Traceback' not in errors
+
+
+def test_brakes_of_a_silent_controller_stay_closed_when_it_tells_them_to_close():
+    """A fault after a pause sends zero force, too: that must not open them for their own time."""
+    with Robot('brake_time:=10.0', 'command_timeout:=0.05', *QUIET) as robot:
+        brakes = robot.tester.create_publisher(Bool, 'brakes/close', LATCHED)
+        robot.listen(Bool, 'brakes/closed', LATCHED)
+        robot.until(lambda: brakes.get_subscription_count() > 0)
+
+        def moving():
+            robot.command(np.zeros(6))
+            return robot.heard['brakes/closed'] and not robot.heard['brakes/closed'][-1].data
+
+        robot.until(moving)
+        robot.until(lambda: robot.heard['brakes/closed'][-1].data)  # by the command timeout
+        brakes.publish(Bool(data=True))
+        robot.until(lambda: robot.robot._close_at is not None)
+        robot.heard['brakes/closed'].clear()
+        begun = robot.time()
+        while robot.time() < begun + 0.1:
+            robot.command(np.zeros(6))
+            robot.executor.spin_once(timeout_sec=0.01)
+        assert not robot.heard['brakes/closed']

@@ -15,6 +15,7 @@ from pkm_control.interlocks import Interlocks
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.nodes.joint_state_reader import PolledSubscription
 from pkm_control.protective_stop import ProtectiveStop
+from pkm_control.safeguards.stop_requests import StopRequests
 from pkm_control.stops import StopEvent
 from pkm_description.errors import TrajectoryError
 from pkm_description.nodes.qos import LATCHED
@@ -27,9 +28,9 @@ class SafetyInputs:
 
     `~/protective_stop` (std_msgs/Bool, or the service std_srvs/Trigger) stops the robot by
     category 1 and keeps it from being activated until the service `~/reset_protective_stop`,
-    which a last message True on the topic refuses. `~/speed_override` (std_msgs/Float64, 0 to 1)
-    slows motions down on their paths. `drives/ready`, `drives/homed` and `~/enabling_device`
-    (std_msgs/Bool) are for the interlocks.
+    which is refused while a publisher of the topic has said True last and is there.
+    `~/speed_override` (std_msgs/Float64, 0 to 1) slows motions down on their paths.
+    `drives/ready`, `drives/homed` and `~/enabling_device` (std_msgs/Bool) are for the interlocks.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class SafetyInputs:
         self.interlocks = interlocks
         self._hindered = False  # whether the motion under way was told to stop for an interlock
         self.protective_stop = ProtectiveStop()
+        self._asking = StopRequests()
         self.override = 1.0
         self._requests = PolledSubscription(node, Bool, '~/protective_stop', REQUESTS)
         self._overrides = PolledSubscription(node, Float64, '~/speed_override', REQUESTS)
@@ -56,9 +58,10 @@ class SafetyInputs:
     def poll(self) -> None:
         """Take what has come."""
         while (request := self._requests.take()) is not None:
+            self._asking.hear(self._requests.number, bool(request.data), time.monotonic())
             if request.data:
                 self._stop('asked for on the topic protective_stop', lasting=True)
-            else:
+            elif not self._asking.open:
                 self.protective_stop.release()
         while (override := self._overrides.take()) is not None:
             self._set_override(override.data)
@@ -123,10 +126,13 @@ class SafetyInputs:
 
     def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         loop = self._loop()
+        if self._asking.abandoned(len(self._requests.publishers), time.monotonic()):
+            self._asking.clear()
+            self.protective_stop.release()
         if loop is not None and loop.commanding:
             response.message = 'the robot is still stopping'
         elif not self.protective_stop.reset():
-            response.message = 'the topic protective_stop still asks for it'
+            response.message = 'a publisher of the topic protective_stop still asks for it'
         else:
             self._latched.publish(Bool(data=False))
             response.success, response.message = True, 'the controller may be activated'
