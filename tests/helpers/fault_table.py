@@ -11,7 +11,7 @@ from typing import NamedTuple
 import machine_faults  # noqa: F401  its rows
 from fault_scenarios import FAULTS, Fault
 from laboratory import AMPLITUDE, PERIOD, Laboratory
-from process_faults import DRIVES, PROCESS_FAULTS, ProcessFault
+from process_faults import DRIVES, ProcessFault, rows
 from process_laboratory import COMMAND_TIMEOUT, ProcessLaboratory
 
 from pkm_control.control_types import ControllerOptions
@@ -44,9 +44,11 @@ decide, which here close within 30 ms.
 PROCESSES = """
 ## What happens to processes
 
-Each row is a test, too (`tests/test_process_faults.py`), with real processes: robot, controller
-and excitation server have one each. The robot of the same motion runs freely, six times slower than
-real (the last two rows: not slower, a small motion), and times and travels are its own. Where
+Each row is a test, too (`tests/test_process_faults.py`, `tests/test_silent_robots.py`), with real
+processes: robot, controller
+and excitation server have one each. The robot of the same motion runs freely, ten times slower than
+real (the last two rows: not slower, a small motion), and times and travels are its own; the tests
+compare those of the drives alone, since the others are the same as above in lockstep. Where
 nobody commands any more the drives decide: their brakes close after the command timeout, here
 0.1 s. After a lost heartbeat, time and travel count from the moment when it is missed. *Told* is
 when somebody hears of it, in elapsed seconds as measured when this page was written, with the slow
@@ -110,8 +112,8 @@ def measure_process(lab: ProcessLaboratory, fault: ProcessFault) -> tuple[str, .
     time = travel = ''
     if found.since is not None:
         seconds, metres = lab.rest(found.since)
-        limit = COMMAND_TIMEOUT + 0.1 if fault.category == DRIVES else REST
-        assert seconds <= limit, seconds
+        if fault.category == DRIVES:  # else a stall of the machine may come in between
+            assert seconds <= COMMAND_TIMEOUT + 0.02, seconds
         time, travel = _rounded(seconds, metres)
     told = f'{found.told:.1f}'
     if fault.bound:
@@ -121,13 +123,22 @@ def measure_process(lab: ProcessLaboratory, fault: ProcessFault) -> tuple[str, .
     return fault.what, *given
 
 
+def process_row(lab: ProcessLaboratory, fault: ProcessFault) -> None:
+    """Make a fault happen; an error where the page does not say what has been seen."""
+    found = measure_process(lab, fault)
+    written = rows_of_page(PAGE.read_text())[fault.what]
+    as_written = f'{found}: `python tests/helpers/fault_table.py` writes the page anew'
+    if fault.category == DRIVES:
+        assert agree(written, found), as_written
+    assert (written[:2], written[-3:]) == (found[:2], found[-3:]), as_written
+
+
 def processes(table: Callable[[tuple[str, ...]], None]) -> None:
     """Measure all faults of processes, and hand on the row of each."""
     for timed in (False, True):
         with TemporaryDirectory() as folder, ProcessLaboratory(Path(folder), timed) as lab:
-            for fault in PROCESS_FAULTS:
-                if fault.timed == timed:
-                    table(measure_process(lab, fault))
+            for fault in rows(timed):
+                table(measure_process(lab, fault))
 
 
 def _rounded(seconds: float, metres: float) -> tuple[str, str]:
@@ -153,13 +164,13 @@ def rows_of_page(text: str) -> dict[str, tuple[str, ...]]:
 def main() -> int:
     """Write the page; the exit status is 1 where a row fails."""
     with Laboratory() as lab:
-        rows = [measure(lab, fault).cells(fault) for fault in FAULTS]
+        first = [measure(lab, fault).cells(fault) for fault in FAULTS]
     others: list[tuple[str, ...]] = []
     processes(others.append)
-    lines = [''.join(f'| {" | ".join(cells)} |\n' for cells in each) for each in (rows, others)]
+    lines = [''.join(f'| {" | ".join(cells)} |\n' for cells in each) for each in (first, others)]
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(HEAD + lines[0] + PROCESSES + lines[1])
-    print(f'{PAGE}: {len(rows) + len(others)} rows, {PERIOD:g} s, {AMPLITUDE:g} m')
+    print(f'{PAGE}: {len(first) + len(others)} rows, {PERIOD:g} s, {AMPLITUDE:g} m')
     return 0
 
 

@@ -65,6 +65,11 @@ def fault(what, category, lost, reported, bound, go_on, timed=False):
     return add
 
 
+def rows(timed: bool) -> list[ProcessFault]:
+    """Those of one kind of laboratory."""
+    return [each for each in PROCESS_FAULTS if each.timed == timed]
+
+
 def category(event: StopEvent) -> str:
     return str(int(event.category))
 

@@ -35,7 +35,7 @@ from pkm_msgs.msg import ControllerState
 
 ROBOT, SERVER = 'simulated_robot', 'excitation_server'
 RATE = 250.0  # [Hz] of the simulated robot
-SLOWNESS = 6.0  # elapsed time over that of the robot
+SLOWNESS = 10.0  # elapsed time over that of the robot
 COMMAND_TIMEOUT = 0.1  # [s] of the robot's time, as by default at full speed
 PATIENCE = 90.0  # [s] for a node to come up on a loaded machine
 AGAIN = 2.0  # [s] until a question is asked again: an answer to a new client can be lost
@@ -205,7 +205,7 @@ class ProcessLaboratory(Graph):
         goal.ramp_time = 0.3
         result = self._sent(self.follow, goal)
         for _ in range(ATTEMPTS):
-            if not (self.timed and result.done()):
+            if not result.done():
                 break
             self.ready()
             result = self._sent(self.follow, goal)
