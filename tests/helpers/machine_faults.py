@@ -17,7 +17,7 @@ from pkm_dynamics.trajectories import Phase, PointToPoint
 
 REST = 'the rest of the motion'
 FAR = {'max_position_error': 0.3, 'fault_position_error': 0.4}  # [m, rad]
-X, Z, TILT, YAW = 0, 2, 3, 5  # of forces and moments on the platform
+X, Z, YAW = 0, 2, 5  # of forces and moments on the platform
 
 
 def said(lab: Laboratory, publisher, handle) -> Happened:
@@ -95,18 +95,6 @@ def workspace_left(lab):
 
 
 @fault(
-    'pushed off its path, the platform would leave its workspace in spite of full braking',
-    StopEvent.WORKSPACE_AHEAD,
-    REST,
-    ACTIVATE,
-)
-def workspace_ahead(lab):
-    lab.bounds(**FAR)
-    words = 'comes to rest after full braking'
-    return pushed_off(lab, lab.moving(), TILT, 200.0, words)
-
-
-@fault(
     'pushed off its path, the robot would come near a singularity in spite of full braking',
     StopEvent.SINGULARITY_AHEAD,
     REST,
@@ -179,3 +167,4 @@ known('LIMIT_AHEAD', "PaLiDA's workspace ends first: tests/pkm_control/test_supe
 known('STATES_LOST', 'its motion has a time of the machine: the rows of a silent robot process')
 known('STATE_TIMEOUT', 'the rows of a silent robot process')
 known('RUNAWAY', 'a drive that does so is found before: tests/pkm_control/test_controller.py')
+known('WORKSPACE_AHEAD', 'beyond the bound of errors alone: tests/pkm_control/test_pose_watch.py')
