@@ -22,8 +22,8 @@ from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_identification import identify
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
-from pkm_identification.monitoring.alarm import Alarm
-from pkm_identification.monitoring.alarm_rates import DAY, alarm_levels
+from pkm_identification.monitoring.alarm_latch import AlarmLatch
+from pkm_identification.monitoring.alarm_rates import DAY
 from pkm_identification.monitoring.drive_monitor import DriveVerdict
 from pkm_identification.monitoring.monitor import FALSE_ALARMS, WINDOW, ForceMonitor, Verdict
 from pkm_identification.monitoring.references import RobotMonitor
@@ -128,14 +128,14 @@ def watch(
         count = raised(sizes, levels.at(share * often).levels, rate)
         if drives is not None and monitor.drives is not None:
             sizes = drives.ratios * monitor.drives.levels
-            count += raised(sizes, alarm_levels(monitor.drives.response.rates, share * often), rate)
+            count += raised(sizes, monitor.drives.response.statistics.levels(share * often), rate)
         alarms[f'{often:g}'] = count
     return {'duration': len(contact.ratios) / rate, 'alarms': alarms}
 
 
 def raised(sizes: Array, levels: Array, rate: float) -> int:
     """How many alarms sizes (k, c) at levels (c,) raise, `rate` [Hz] instants a second."""
-    alarm = Alarm(rate)
+    alarm = AlarmLatch(rate)
     for row in sizes / levels:
         alarm.judge(row[None])
     return alarm.count
@@ -235,7 +235,7 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
         'delay': monitor.stream.delay,
         'deviation': monitor.levels.typical,
         'levels': monitor.levels.levels,
-        'exponents': [each.exponent for each in monitor.levels.rates],
+        'exponents': [each.exponent for each in monitor.levels.statistics.rates],
         'alarms': alarms,
         'force': options.force,
         'pushes': [_summary(model, monitor, sign, latencies[sign]) for sign in signs],

@@ -52,7 +52,7 @@ def plot_monitored(monitored: Monitored, path: Path) -> None:
 
 def _tracks(monitored: Monitored, kind: Kind) -> list[Track]:
     """Tracks of a panel: of passive joints only those that changed."""
-    found = {each.alarm.cause.key for each in monitored.findings.changes}
+    found = {each.detection.cause.key for each in monitored.findings.changes}
     return [
         track
         for track in monitored.findings.tracks
@@ -64,7 +64,7 @@ def _tracks(monitored: Monitored, kind: Kind) -> list[Track]:
 
 def _draw(axis: Any, monitored: Monitored, tracks: list[Track], title: str) -> None:
     found = monitored.findings
-    changes = {each.alarm.cause.key: each for each in (*found.changes, *found.notices)}
+    changes = {each.detection.cause.key: each for each in (*found.changes, *found.notices)}
     factor, unit = SHOWN.get(tracks[0].unit, (1.0, tracks[0].unit))
     numbers = np.arange(len(monitored.names))
     typical = [float(np.nanmedian(track.deviations)) for track in tracks]

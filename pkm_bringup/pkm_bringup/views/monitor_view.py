@@ -47,7 +47,7 @@ def amount(value: float, deviation: float, unit: str) -> str:
 
 def described(finding: Finding, monitored: Monitored) -> str:
     """Return one change in a sentence: what, by how much, since when, how sure."""
-    cause, shape = finding.alarm.cause, finding.shape
+    cause, shape = finding.detection.cause, finding.shape
     names = monitored.names[monitored.references :]
     text = f'{named(cause.kind, cause.joint)} {amount(shape.value, shape.deviation, finding.unit)}'
     if cause.kind == Kind.PAYLOAD:
@@ -59,12 +59,12 @@ def described(finding: Finding, monitored: Monitored) -> str:
         text += f', growing since {names[shape.first]} ({each} a recording)'
     else:
         text += f', since {names[shape.first]}'
-    return f'{text}; chance in a healthy folder {max(finding.alarm.chance, SURE):.1g}'
+    return f'{text}; chance in a healthy folder {max(finding.detection.chance, SURE):.1g}'
 
 
 def _centre(finding: Finding) -> str:
     """Centre of mass of a payload, in the platform's frame [mm], with its deviations."""
-    names, values = finding.alarm.cause.names, finding.amounts
+    names, values = finding.detection.cause.names, finding.amounts
     deviations = np.sqrt(np.diag(finding.covariance))
     if (
         names != ('m', 'mx', 'my', 'mz')
@@ -86,7 +86,7 @@ def verdict(monitored: Monitored) -> str:
     against = f'{count} recordings against the first {monitored.references}'
     parts = [described(each, monitored) for each in (*found.changes, *found.notices)]
     if found.changes:
-        advice = dict.fromkeys(ADVICE[each.alarm.cause.kind] for each in found.changes)
+        advice = dict.fromkeys(ADVICE[each.detection.cause.kind] for each in found.changes)
         return f'changed: {" | ".join(parts)} -> {"; ".join(advice)}'
     if found.notices:
         return (
@@ -128,7 +128,7 @@ def print_monitored(monitored: Monitored) -> None:
 def _told(monitored: Monitored) -> list[Track]:
     """Tracks that a table shows: of what changed, else payload and friction of all drives."""
     found = monitored.findings
-    keys = {each.alarm.cause.key for each in (*found.changes, *found.notices)}
+    keys = {each.detection.cause.key for each in (*found.changes, *found.notices)}
     usual = (Kind.PAYLOAD, Kind.COMMON_FRICTION)
     return [t for t in found.tracks if t.cause.key in keys or (not keys and t.cause.kind in usual)]
 
@@ -160,7 +160,7 @@ def monitor_summary(monitored: Monitored) -> dict[str, Any]:
     names = monitored.names[monitored.references :]
 
     def plain(each: Finding) -> dict[str, Any]:
-        cause, shape = each.alarm.cause, each.shape
+        cause, shape = each.detection.cause, each.shape
         return {
             'kind': cause.kind.value,
             'joint': cause.joint,
@@ -172,9 +172,9 @@ def monitor_summary(monitored: Monitored) -> dict[str, Any]:
             'until': names[shape.last],
             'slope': shape.slope,
             'slope_standard_deviation': shape.slope_deviation,
-            'found_at': names[each.alarm.recording],
-            'window': each.alarm.window,
-            'chance': each.alarm.chance,
+            'found_at': names[each.detection.recording],
+            'window': each.detection.window,
+            'chance': each.detection.chance,
             'amounts': dict(zip(cause.names, each.amounts.tolist(), strict=True)),
             'covariance': each.covariance,
             'advice': ADVICE[cause.kind],

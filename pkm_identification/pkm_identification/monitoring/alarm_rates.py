@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
-from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 
 # Levels, in standard deviations of one axis, at which the tail is compared with a normal one
@@ -20,7 +18,6 @@ RARE = 0.05  # chance of a size that a tail does not foresee
 RULE_OF_THREE = 3.0  # events that a time without one may have, with a confidence of 95 %
 HIGHEST = 1e4  # level: beyond it nothing is by chance
 DAY = 86400.0  # [s]
-ROUNDING = 1e-9  # of a variance of scores: drives with one and the same error keep a level
 
 
 @dataclass(frozen=True)
@@ -100,22 +97,3 @@ class AlarmRate:
             return float(least)
         wanted = np.log(rate)
         return float(brentq(lambda level: self._logarithm(level) - wanted, least, HIGHEST))
-
-
-def alarm_levels(rates: Sequence[AlarmRate], false_alarms: float) -> Array:
-    """Levels of single axes, then of all together, with so many false alarms a day in all.
-
-    `rates` are in that order. Half of the alarms is left to all axes together, the other half to
-    single ones. Raises EstimationError where the number is not between 0 and one a second.
-    """
-    if not 0.0 < false_alarms < DAY:
-        raise EstimationError(f'false_alarms: more than 0 a day are needed, got {false_alarms}')
-    shares = [*[0.5 / max(len(rates) - 1, 1)] * (len(rates) - 1), 0.5]
-    pairs = zip(rates, shares, strict=True)
-    return np.array([rate.level(share * false_alarms / DAY) for rate, share in pairs])
-
-
-def whitening_of(scores: Array) -> Array:
-    """Return the matrix (axes, axes) that makes scores (k, axes) independent."""
-    covariance = scores.T @ scores / len(scores) + ROUNDING * np.eye(scores.shape[1])
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)))

@@ -106,7 +106,7 @@ def spreads_of(causes: Sequence[Cause], references: Sequence[Evidence]) -> list[
 
 
 @dataclass(frozen=True)
-class Alarm:
+class Detection:
     """A change that is too large for chance."""
 
     cause: Cause
@@ -163,17 +163,17 @@ class Search:
         factor = self.spreads[place].factor
         return Fit(plain.values, plain.covariance * factor, plain.told, plain.size / factor)
 
-    def alarms(
+    def detections(
         self, series: Sequence[Evidence], report: Callable[[float], object] = lambda fraction: None
-    ) -> list[Alarm]:
+    ) -> list[Detection]:
         """Return the changes of a series, each once, in the order in which they show."""
         level, tests = self.level(len(series)), self.tests(len(series))
-        found: list[Alarm] = []
+        found: list[Detection] = []
         sums = _Sums(series)
         for end in range(1, len(series) + 1):
             report(end / len(series))
             whole = sums.ending_at(end)
-            here: list[Alarm] = []
+            here: list[Detection] = []
             while True:
                 known = [each.cause for each in (*found, *here)]
                 windows = self._windows(series, whole, end, known)
@@ -181,7 +181,7 @@ class Search:
                 if best is None:
                     break
                 window, cause, chance = best
-                here.append(Alarm(cause, end - 1, window, min(1.0, chance * tests)))
+                here.append(Detection(cause, end - 1, window, min(1.0, chance * tests)))
                 here = [each for each in here if self._stays(each, series, found, here, level)]
                 if not any(each.cause.key == cause.key for each in here):
                     break  # it and another one explain each other
@@ -238,19 +238,19 @@ class Search:
 
     def _stays(
         self,
-        alarm: Alarm,
+        detection: Detection,
         series: Sequence[Evidence],
-        before: Sequence[Alarm],
-        here: Sequence[Alarm],
+        before: Sequence[Detection],
+        here: Sequence[Detection],
         level: float,
     ) -> bool:
-        """Whether an alarm is no chance beside all others."""
-        others = [each.cause for each in (*before, *here) if each is not alarm]
-        end = alarm.recording + 1
-        window = [self.beyond(each, others) for each in series[end - alarm.window : end]]
+        """Whether a detection is no chance beside all others."""
+        others = [each.cause for each in (*before, *here) if each is not detection]
+        end = detection.recording + 1
+        window = [self.beyond(each, others) for each in series[end - detection.window : end]]
         contrast = self.contrast(Evidence.of(window))
-        place = next(k for k, each in enumerate(self.causes) if each.key == alarm.cause.key)
-        indices = self.space.own(alarm.cause), self.space.beside(alarm.cause, others)
+        place = next(k for k, each in enumerate(self.causes) if each.key == detection.cause.key)
+        indices = self.space.own(detection.cause), self.space.beside(detection.cause, others)
         return self.chance(place, contrast.fitted(*indices)) < level
 
 

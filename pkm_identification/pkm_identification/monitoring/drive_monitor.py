@@ -9,10 +9,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from pkm_description.errors import EstimationError
-from pkm_identification.arrays import Array, Mask
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
-from pkm_identification.monitoring.alarm_rates import AlarmRate, alarm_levels, whitening_of
 from pkm_identification.monitoring.residual_stream import RESIDUALS, MovingAverage
+from pkm_identification.monitoring.score_levels import Judged, ScoreStatistics
 
 LEAST_REFERENCE = 10.0  # [s] of samples: rarer extremes are not seen in less
 LEAST_SHARE = 1e-6  # of the RMS command: a smaller deviation is rounding
@@ -20,17 +20,11 @@ TERMS = 3  # what a drive does to a command: offset, gain, delay
 
 
 @dataclass(frozen=True)
-class DriveVerdict:
+class DriveVerdict(Judged):
     """What k instants show of each drive."""
 
     time: Array  # (k,) [s] of the latest sample of each
     forces: Array  # (k, n_a) measured minus told ones [N, N m], means over the window
-    ratios: Array  # (k, n_a + 1) of the drives' scores, and of all together, to their alarm levels
-
-    @property
-    def alarms(self) -> Mask:
-        """Which instants (k,) are beyond a level."""
-        return np.asarray((self.ratios > 1.0).any(axis=1))
 
 
 @dataclass(frozen=True)
@@ -45,8 +39,7 @@ class DriveResponse:
     gain: Array  # (n_a,) [1]
     delay: Array  # (n_a,) [s]
     deviation: Array  # (n_a,) [N, N m]
-    whitening: Array  # (n_a, n_a) that makes scores independent
-    rates: tuple[AlarmRate, ...]  # of the axes, then of all together
+    statistics: ScoreStatistics  # of these means over the deviation
 
     def expected(self, command: Array, rate: Array) -> Array:
         """Force (k, n_a) that is measured for commands [N, N m] and their rates [N/s]."""
@@ -78,7 +71,7 @@ class DriveMonitor:
         self, response: DriveResponse, rate: float, window: float, false_alarms: float
     ) -> None:
         self.response = response
-        self.levels = alarm_levels(response.rates, false_alarms)
+        self.levels = response.statistics.levels(false_alarms)
         self._stream = _DriveStream(rate, window)
 
     @classmethod
@@ -119,10 +112,8 @@ class DriveMonitor:
             return None
         response = self.response
         left = part.measured - response.expected(part.command, part.slope)
-        scores = left / response.deviation
-        together = np.linalg.norm(scores @ response.whitening.T, axis=1)
-        sizes = np.column_stack([np.abs(scores), together])
-        return DriveVerdict(part.time, left, sizes / self.levels)
+        sizes = response.statistics.sizes(left / response.deviation)
+        return DriveVerdict(sizes / self.levels, part.time, left)
 
     def watched(self, told: Recording, measured: Recording) -> DriveVerdict | None:
         """Return what recordings of one motion show; None where they are too short to tell."""
@@ -202,9 +193,6 @@ def _response(command: Array, slope: Array, force: Array, rate: float) -> DriveR
             f'drive {axis + 1}: its measured forces are its commands to the last digit: nothing '
             'measures them'
         )
-    scores = left / deviation
-    whitening = whitening_of(scores)
-    rates = [AlarmRate.of(scores[:, [axis]], rate) for axis in range(count)]
-    rates.append(AlarmRate.of(scores @ whitening.T, rate))
     delay = -lag / np.where(gain == 0.0, 1.0, gain)
-    return DriveResponse(offset, gain, delay, deviation, whitening, tuple(rates))
+    statistics = ScoreStatistics.of(left / deviation, rate)
+    return DriveResponse(offset, gain, delay, deviation, statistics)

@@ -10,7 +10,7 @@ from scipy.special import fdtri, ndtri
 
 from pkm_identification.arrays import Array
 from pkm_identification.monitoring.causes import Cause, Kind
-from pkm_identification.monitoring.change_search import Alarm, Search
+from pkm_identification.monitoring.change_search import Detection, Search
 from pkm_identification.monitoring.contrast import Contrast, Evidence
 from pkm_identification.monitoring.shape_in_time import Course, ShapeInTime, shape_in_time
 from pkm_identification.monitoring.watched_parameters import WatchedParameters
@@ -42,7 +42,7 @@ class Track:
 class Finding:
     """A change of the robot."""
 
-    alarm: Alarm
+    detection: Detection
     unit: str
     shape: ShapeInTime  # recordings counted after the reference
     amounts: Array  # (d,) as they are now, or were
@@ -109,8 +109,8 @@ def findings(
     report: Callable[[float], object] = lambda fraction: None,
 ) -> Findings:
     """Search a series after its reference, and measure what is found."""
-    alarms = search.alarms(series, report)
-    known = [each.cause for each in alarms]
+    detections = search.detections(series, report)
+    known = [each.cause for each in detections]
     level = search.level(len(series))
     contrasts = [search.contrast(each) for each in series]
     whole = Evidence.of(references)
@@ -139,9 +139,9 @@ def findings(
             tracks[-1] = replace(tracks[-1], values=values, deviations=deviations)
         shapes[cause.key] = shape_in_time(values[len(before) :], deviations[len(before) :])
     found = [
-        _finding(search, each, known, shapes[each.cause.key], series, tracks) for each in alarms
+        _finding(search, each, known, shapes[each.cause.key], series, tracks) for each in detections
     ]
-    is_notice = [each.alarm.cause.kind == Kind.COMMON_FRICTION for each in found]
+    is_notice = [each.detection.cause.kind == Kind.COMMON_FRICTION for each in found]
     return Findings(
         tuple(each for each, notice in zip(found, is_notice, strict=True) if not notice),
         tuple(each for each, notice in zip(found, is_notice, strict=True) if notice),
@@ -152,7 +152,7 @@ def findings(
 
 def _finding(
     search: Search,
-    alarm: Alarm,
+    detection: Detection,
     known: Sequence[Cause],
     shape: ShapeInTime,
     series: Sequence[Evidence],
@@ -160,8 +160,8 @@ def _finding(
 ) -> Finding:
     """Measure a change over the recordings that show it as it is now."""
     first = shape.first if shape.course != Course.GROWTH else shape.last
-    others = [each for each in known if each.key != alarm.cause.key]
+    others = [each for each in known if each.key != detection.cause.key]
     window = Evidence.of(search.beyond(each, others) for each in series[first : shape.last + 1])
-    fit = search.fit(search.contrast(window), alarm.cause, known)
-    unit = next(each.unit for each in tracks if each.cause.key == alarm.cause.key)
-    return Finding(alarm, unit, shape, fit.values, fit.covariance)
+    fit = search.fit(search.contrast(window), detection.cause, known)
+    unit = next(each.unit for each in tracks if each.cause.key == detection.cause.key)
+    return Finding(detection, unit, shape, fit.values, fit.covariance)

@@ -13,53 +13,53 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pkm_description.errors import EstimationError
-from pkm_identification.arrays import Array, Mask
-from pkm_identification.covariance.error_variances import variance_coefficients
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
-from pkm_identification.monitoring.alarm_rates import AlarmRate, alarm_levels, whitening_of
 from pkm_identification.monitoring.residual_stream import Residuals, ResidualStream
-from pkm_identification.result.force_errors import TERMS, Domain, ForceErrors, error_terms
+from pkm_identification.monitoring.residual_variance import ResidualVariance
+from pkm_identification.monitoring.score_levels import Judged, ScoreStatistics
 from pkm_identification.result.result import IdentificationResult
 
 WINDOW = 0.05  # [s] of residuals that are averaged: with it a push is seen within 60 ms
 FALSE_ALARMS = 1.0  # a day
 LEAST_REFERENCE = 10.0  # [s] of residuals: rarer extremes are not seen in less
 BLOCK = 1024  # samples in one pass
-LEAST_VARIANCE = 1e-3  # of the mean variance, as what a drive at rest or none of the noise leaves
 
 
 @dataclass(frozen=True)
 class MonitorLevels:
     """What the size of residuals is compared with, found in a recording without disturbance."""
 
-    coefficients: Array  # (n_a, TERMS) of the variance beyond that of the parameters
-    speed: Array  # RMS (n_a,) that velocities are relative to
-    quickness: Array  # likewise of accelerations
-    domain: Domain  # motion that the recording shows
+    variance: ResidualVariance  # of its residuals
     typical: Array  # RMS deviation (n_a,) of its residuals [N, N m]
-    whitening: Array  # (n_a, n_a) that makes scores independent
-    rates: tuple[AlarmRate, ...]  # of the axes, then of all together
+    statistics: ScoreStatistics  # of its residuals over their deviations
     false_alarms: float  # a day, of all levels together
     levels: Array  # (n_a + 1,) of alarms
 
+    @classmethod
+    def of(
+        cls, result: IdentificationResult, parts: Residuals, rate: float, false_alarms: float
+    ) -> MonitorLevels:
+        """Levels of residuals like these, sampled at `rate` [Hz]."""
+        variance = ResidualVariance.fitted(result, parts)
+        expected = variance(parts)
+        statistics = ScoreStatistics.of(parts.forces / np.sqrt(expected), rate)
+        levels = statistics.levels(false_alarms)
+        typical = np.sqrt(expected.mean(axis=0))
+        return cls(variance, typical, statistics, false_alarms, levels)
+
     def at(self, false_alarms: float) -> MonitorLevels:
         """Return the levels of another number of false alarms a day."""
-        levels = alarm_levels(self.rates, false_alarms)
+        levels = self.statistics.levels(false_alarms)
         return replace(self, false_alarms=false_alarms, levels=levels)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Judged):
     """Residuals of k samples over what is expected of them."""
 
     residuals: Residuals
     deviation: Array  # (k, n_a) standard deviations of the residuals [N, N m]
-    ratios: Array  # (k, n_a + 1) of the axes' scores, and of all together, to their alarm levels
-
-    @property
-    def alarms(self) -> Mask:
-        """Which samples (k,) are beyond a level."""
-        return np.asarray((self.ratios > 1.0).any(axis=1))
 
 
 class ForceMonitor:
@@ -72,7 +72,6 @@ class ForceMonitor:
     def __init__(self, stream: ResidualStream, levels: MonitorLevels) -> None:
         self.stream = stream
         self.levels = levels
-        self._errors = stream.result.diagnostics.force_errors
 
     @classmethod
     def calibrated(
@@ -97,7 +96,7 @@ class ForceMonitor:
                 f'the recordings without disturbance hold {duration:.3g} s of residuals between '
                 f'gaps; {LEAST_REFERENCE:g} s are needed'
             )
-        levels = _levels(result, Residuals.joined(parts), stream.rate, false_alarms)
+        levels = MonitorLevels.of(result, Residuals.joined(parts), stream.rate, false_alarms)
         return cls(stream, levels)
 
     def reset(self) -> None:
@@ -111,11 +110,9 @@ class ForceMonitor:
 
     def judged(self, part: Residuals) -> Verdict:
         """Compare residuals with what is expected of them."""
-        deviation = np.sqrt(_variance(part, self.levels, self._errors))
-        scores = part.forces / deviation
-        together = np.linalg.norm(scores @ self.levels.whitening.T, axis=1)
-        sizes = np.column_stack([np.abs(scores), together])
-        return Verdict(part, deviation, sizes / self.levels.levels)
+        deviation = np.sqrt(self.levels.variance(part))
+        sizes = self.levels.statistics.sizes(part.forces / deviation)
+        return Verdict(sizes / self.levels.levels, part, deviation)
 
     def watched(self, recording: Recording) -> Verdict | None:
         """Return what a recording (`for_model`) shows; None where it is too short to tell."""
@@ -130,8 +127,8 @@ class ForceMonitor:
         the deviation that the reference shows on average: of such forces one in two is seen.
         """
         scores = np.asarray(direction) / self.levels.typical
-        together = np.linalg.norm(self.levels.whitening @ scores)
-        return float(1.0 / np.max(np.append(np.abs(scores), together) / self.levels.levels))
+        sizes = self.levels.statistics.sizes(scores[None])[0]
+        return float(1.0 / np.max(sizes / self.levels.levels))
 
 
 def _residuals(stream: ResidualStream, recording: Recording) -> Iterator[Residuals]:
@@ -152,68 +149,3 @@ def _residuals(stream: ResidualStream, recording: Recording) -> Iterator[Residua
         good = np.isfinite(forces).all(axis=1) & np.isfinite(positions).all(axis=1)
         good &= (time >= stamps[0]) & (time <= stamps[-1])
         yield from stream.add(time[good], positions[good], forces[good])
-
-
-def _variance(part: Residuals, levels: MonitorLevels, errors: ForceErrors | None) -> Array:
-    """Variances (k, n_a) of residuals."""
-    terms = error_terms(part.velocities / levels.speed, part.accelerations / levels.quickness)
-    beyond = np.einsum('nat,at->na', terms, levels.coefficients)
-    beyond = np.maximum(beyond, LEAST_VARIANCE * levels.coefficients.sum(axis=1))
-    farthest = levels.domain.distance(part.positions, part.velocities).max(axis=1, keepdims=True)
-    return beyond * (1 + farthest) ** 2 + _known(part, errors)
-
-
-def _known(part: Residuals, errors: ForceErrors | None) -> Array:
-    """Variances (k, n_a) by the parameters, and by friction of drives at rest."""
-    known = part.deviation**2
-    if errors is None:
-        return known
-    rest = errors.at_rest(part.velocities, part.accelerations)
-    return known + rest * errors.holding**2 / 3
-
-
-def _levels(
-    result: IdentificationResult, parts: Residuals, rate: float, false_alarms: float
-) -> MonitorLevels:
-    errors = result.diagnostics.force_errors
-    speed, quickness = (
-        np.maximum(np.sqrt(np.mean(each**2, axis=0)), np.finfo(float).tiny)
-        for each in (parts.velocities, parts.accelerations)
-    )
-    terms = error_terms(parts.velocities / speed, parts.accelerations / quickness)
-    squares, known = parts.forces**2, _known(parts, errors)
-    exact = ~squares.any(axis=0)
-    if exact.any():
-        joint = result.model.actuated_joints[int(np.argmax(exact))]
-        raise EstimationError(f'{joint}: its residuals show no noise, and so no level of an alarm')
-    open_ones = ~np.isfinite(known).all(axis=0)
-    if open_ones.any():
-        joint = result.model.actuated_joints[int(np.argmax(open_ones))]
-        raise EstimationError(
-            f'{joint}: the forces of the recording without disturbance depend on parameters that '
-            'the identification left open'
-        )
-    # all terms: a slow start fills a small part of a recording, and must not alarm in the next one
-    coefficients = np.zeros((squares.shape[1], TERMS))
-    for axis in range(squares.shape[1]):
-        own = squares[:, axis], known[:, axis], terms[:, axis]
-        coefficients[axis] = variance_coefficients(*own)
-        lacking = LEAST_VARIANCE * squares[:, axis].mean() - (own[2] @ coefficients[axis]).mean()
-        coefficients[axis, 0] += max(float(lacking), 0.0)
-    fastest = np.abs(parts.velocities).max(axis=0)
-    domain = Domain(parts.positions.min(axis=0), parts.positions.max(axis=0), fastest)
-    count = squares.shape[1]
-    nothing = np.ones(count)
-    found = MonitorLevels(
-        *(coefficients, speed, quickness, domain, nothing, np.eye(count), ()),
-        false_alarms=false_alarms,
-        levels=np.ones(count + 1),
-    )
-    variance = _variance(parts, found, errors)
-    scores = parts.forces / np.sqrt(variance)
-    whitening = whitening_of(scores)
-    rates = [AlarmRate.of(scores[:, [axis]], rate) for axis in range(count)]
-    rates.append(AlarmRate.of(scores @ whitening.T, rate))
-    typical = np.sqrt(variance.mean(axis=0))
-    found = replace(found, typical=typical, whitening=whitening, rates=tuple(rates))
-    return found.at(false_alarms)

@@ -19,7 +19,7 @@ from pkm_description.nodes.qos import LATCHED
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.estimators.filters.online import StampedPairs
-from pkm_identification.monitoring.alarm import Alarm
+from pkm_identification.monitoring.alarm_latch import AlarmLatch
 from pkm_identification.monitoring.drive_monitor import DriveVerdict
 from pkm_identification.monitoring.monitor import FALSE_ALARMS, WINDOW, Verdict
 from pkm_identification.monitoring.references import RobotMonitor, references
@@ -91,8 +91,8 @@ class ForceMonitorNode(Node):
         self._alarm = False
         self._released = False  # whether a stop that an earlier process asked for was taken back
         stream = self._monitor.stream
-        self._contact = Alarm(stream.rate)
-        self._fault = Alarm(stream.rate)
+        self._contact = AlarmLatch(stream.rate)
+        self._fault = AlarmLatch(stream.rate)
         self._judged = self._heard = self._commands = 0  # since the last report
         self._residuals = self.create_publisher(ForceResiduals, '~/residuals', 10)
         self._alarms = self.create_publisher(Bool, '~/alarm', LATCHED)

@@ -123,8 +123,13 @@ def rest_share(
     velocities: Array, accelerations: Array, speed: Array, quickness: Array, transition: float
 ) -> Array:
     """Share (n, n_a) of rest, with RMS velocities and accelerations (n_a,) of the data."""
-    soon = np.abs(velocities) + REVERSAL * speed / quickness * np.abs(accelerations)
+    soon = speed_soon(velocities, accelerations, speed, quickness)
     return np.asarray(np.maximum(1 - (soon / max(transition, STANDSTILL)) ** 2, 0.0))
+
+
+def speed_soon(velocities: Array, accelerations: Array, speed: Array, quickness: Array) -> Array:
+    """Speed (n, n_a) that is reached soon before or after, which a drive that reverses has, too."""
+    return np.asarray(np.abs(velocities) + REVERSAL * speed / quickness * np.abs(accelerations))
 
 
 def error_terms(velocities: Array, accelerations: Array) -> Array:

@@ -69,7 +69,7 @@ def test_healthy_series_alarm_as_often_as_promised_at_most():
         each = [evidence(random, np.ones(SIZE), excess=4.0)[0] for _ in range(20)]
         spreads = spreads_of(causes, each[:8])
         search = Search(causes, Evidence.of(each[:8]), spreads, promised)
-        alarms += bool(search.alarms(each[8:]))
+        alarms += bool(search.detections(each[8:]))
     assert alarms <= binom.isf(CHANCE, series, promised)
 
 
@@ -92,7 +92,7 @@ def test_two_changes_are_found_and_nothing_else():
     each = [evidence(random, healthy)[0] for _ in range(14)]
     each += [evidence(random, changed)[0] for _ in range(6)]
     search = Search(causes, Evidence.of(each[:8]), spreads_of(causes, each[:8]), 1e-3)
-    found = {each.cause.joint: each for each in search.alarms(each[8:])}
+    found = {each.cause.joint: each for each in search.detections(each[8:])}
     assert set(found) == {'joint2', 'joint5'}
     assert all(alarm.recording >= 6 and alarm.chance < 1e-3 for alarm in found.values())
 

@@ -69,7 +69,7 @@ def test_a_change_is_found_under_its_name(watched, references, robot, key, value
     search = Search(causes, Evidence.of(references), spreads_of(causes, references), 1e-3)
     series = [told(100 + number, watched, robot) for number in range(2)]
     found = findings(search, watched, references, series, SPEEDS)
-    changes = {each.alarm.cause.key: each for each in (*found.changes, *found.notices)}
+    changes = {each.detection.cause.key: each for each in (*found.changes, *found.notices)}
     assert set(changes) == ({key} if key else set())
     if key:
         shape = changes[key].shape

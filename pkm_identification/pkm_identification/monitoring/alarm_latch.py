@@ -8,7 +8,7 @@ from pkm_identification.arrays import Array
 CALM, CALM_TIME = 0.7, 0.5
 
 
-class Alarm:
+class AlarmLatch:
     """Raised by ratios of residuals to their levels, `rate` [Hz] instants a second."""
 
     def __init__(self, rate: float) -> None:
