@@ -17,7 +17,11 @@ from pkm_identification.datasets.load import file_hash
 from pkm_identification.requests import monitor_request
 
 PACKAGES = ('pkm_description', 'pkm_dynamics', 'pkm_identification')
-TEXTS = {'look': 'looking at recordings:', 'observed': 'identifying:'}
+TEXTS = {
+    'look': 'looking at recordings:',
+    'reference_of': 'reference values:',
+    'observed': 'identifying:',
+}
 
 
 @lru_cache(maxsize=2)
@@ -28,19 +32,24 @@ def _model(robot: str, model_file: str) -> ClosedChainModel:
 
 
 def _one(name: str, robot: str, model_file: str, sources: str, **case: Any) -> Any:
-    """Return what one recording tells, computed or kept."""
-    path = Path(case['path']).absolute()
+    """Return what recordings tell, computed or kept."""
+    paths = _paths(case)
     model = _model(robot, model_file)
-    state = path.stat()
     parts = [model.description.digest, sources, model_file and file_hash(Path(model_file))]
-    parts += [str(state.st_mtime_ns) if name == 'look' else '', file_hash(path), repr(case)]
-    key = hashlib.sha256('\n'.join(parts).encode()).hexdigest()
+    for path in paths:
+        parts += [str(path.stat().st_mtime_ns) if name == 'look' else '', file_hash(path)]
+    key = hashlib.sha256('\n'.join([*parts, repr(case)]).encode()).hexdigest()
     make = partial(getattr(monitor_request, name), model=model, **case)
-    return kept(f'monitor {name} {robot} {model_file} {path}', key, make)
+    return kept(f'monitor {name} {robot} {model_file} {paths[0]}', key, make)
+
+
+def _paths(case: Mapping[str, Any]) -> list[Path]:
+    """Recordings that a case is of."""
+    return [Path(path).absolute() for path in case.get('paths') or [case['path']]]
 
 
 def shared_out(runner: Runner, robot: str, model_file: str) -> monitor_request.Run:
-    """Return what calls `look` or `observed` for many recordings, in the processes of a runner."""
+    """Return what calls a function for many recordings, in the processes of a runner."""
     sources = sources_digest(*PACKAGES)
 
     def run(name: str, cases: Sequence[Mapping[str, Any]]) -> list[Any]:
@@ -48,3 +57,31 @@ def shared_out(runner: Runner, robot: str, model_file: str) -> monitor_request.R
         return runner.map(one, [dict(case) for case in cases], TEXTS[name])
 
     return run
+
+
+class Remembered:
+    """Answers of recordings that were seen before: their files are not read again."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Any] = {}
+
+    def beside(self, run: monitor_request.Run) -> monitor_request.Run:
+        """Return what asks `run` for what is not known yet."""
+
+        def known(name: str, cases: Sequence[Mapping[str, Any]]) -> list[Any]:
+            keys = [repr((name, case, [_state(path) for path in _paths(case)])) for case in cases]
+            fresh = {
+                key: case for key, case in zip(keys, cases, strict=True) if key not in self._known
+            }
+            if fresh:
+                self._known.update(zip(fresh, run(name, list(fresh.values())), strict=True))
+            return [self._known[key] for key in keys]
+
+        return known
+
+
+def _state(path: Path) -> list[tuple[int, int]]:
+    """Time and size of a file, or of those in a folder, by which a change is noticed."""
+    files = sorted(path.rglob('*')) if path.is_dir() else [path]
+    states = [each.stat() for each in files]
+    return [(each.st_mtime_ns, each.st_size) for each in states]

@@ -18,6 +18,7 @@ from pkm_bringup.studies.plants import (
 )
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.datasets import Recording
+from pkm_identification.monitoring.watched_parameters import FRICTION
 
 PERIODS = 4
 DAY = 86400.0  # [s]
@@ -31,6 +32,7 @@ class Robot:
     added: dict[str, float] = field(default_factory=dict)
     friction: dict[str, float] = field(default_factory=dict)  # factor of the joint's friction
     constants: dict[str, float] = field(default_factory=dict)  # factor
+    rotors: dict[str, float] = field(default_factory=dict)  # factor
     encoders: dict[str, float] = field(default_factory=dict)  # true less told position
 
 
@@ -57,8 +59,10 @@ def recorded(name: str, seed: int, robot: Robot | None = None) -> Recording:
     for key, value in robot.added.items():
         parameters[names.index(key)] += value
     for joint, factor in robot.friction.items():
-        own = [k for k, each in enumerate(names) if each.rpartition('.')[0] == joint]
+        own = [names.index(f'{joint}.{kind}') for kind in FRICTION if f'{joint}.{kind}' in names]
         parameters[own] *= factor
+    for joint, factor in robot.rotors.items():
+        parameters[names.index(f'{joint}.rotor')] *= factor
     told = model.actuator_states(exact).positions.copy()
     forces = np.array(model.inverse_dynamics(exact, parameters))
     constants = np.array(model.force_constants)

@@ -8,7 +8,7 @@ from shutil import copy2
 import pytest
 from monitored_recordings import Robot, recorded, write
 
-from pkm_bringup import cli
+from pkm_bringup import cli, monitored
 from pkm_identification.requests import monitor_request
 
 HEALTHY, ROBOT = 5, 'delta'
@@ -78,9 +78,14 @@ def test_a_folder_is_followed_until_interrupted(recordings, tmp_path, capsys, mo
         copy2(recordings / f'day_{day:03}.npz', folder)
 
     monkeypatch.setattr('pkm_bringup.verbs.monitor.time.sleep', another_day)
+    hashed, file_hash = [], monitored.file_hash
+    monkeypatch.setattr(monitored, 'file_hash', lambda p: hashed.append(p.name) or file_hash(p))
     command = ['monitor', str(folder), '--robot', ROBOT, '--reference', '4', '--workers', '1']
     assert cli.main([*command, '--live']) == 130
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
     assert 'are needed' in lines[0]
     assert 'healthy' in lines[1]
     assert lines[2].startswith('day_005.npz: changed: payload')
+    # for `look` and `observed`, and days 0 to 4 as those that the reference values are from
+    assert hashed.count('day_006.npz') == 2
+    assert len(hashed) <= 30, hashed

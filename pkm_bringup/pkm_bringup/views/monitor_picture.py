@@ -19,6 +19,7 @@ PANELS = (
     (Kind.COMMON_FRICTION, 'all friction of drives'),
     (Kind.FORCE_CONSTANT, 'force constants'),
     (Kind.ENCODER, 'encoder offsets'),
+    (Kind.ROTOR, 'rotor inertias'),
 )
 BOUND = 1.96  # standard deviations of a 95 % bound
 LONGEST_TITLE = 110  # characters a line
@@ -87,7 +88,8 @@ def _draw(axis: Any, monitored: Monitored, tracks: list[Track], title: str) -> N
         if is_changed:
             _mark(axis, monitored, changes[track.cause.key].shape, factor)
     axis.axhline(0.0, color='0.4', linewidth=0.8)
-    axis.axvspan(-0.5, monitored.references - 0.5, color='0.92', zorder=0)
+    if monitored.references:
+        axis.axvspan(-0.5, monitored.references - 0.5, color='0.92', zorder=0)
     axis.set_xlim(-0.5, len(numbers) - 0.5)
     axis.set_ylabel(f'{title}\n[{unit}]', fontsize='small')
     axis.grid(alpha=0.25)

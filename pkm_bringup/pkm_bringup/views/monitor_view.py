@@ -17,6 +17,7 @@ ADVICE = {
     Kind.FRICTION: 'look at bearings, guides and lubrication there',
     Kind.FORCE_CONSTANT: 'check the drive: magnets, temperature, amplifier scale',
     Kind.ENCODER: 'home the axis again and check its encoder',
+    Kind.ROTOR: 'see what turns with the drive: couplings, brakes, another motor',
     Kind.COMMON_FRICTION: 'temperature or lubricant; compare recordings in the same warm state',
 }
 WHAT = {
@@ -24,6 +25,7 @@ WHAT = {
     Kind.FRICTION: 'friction of',
     Kind.FORCE_CONSTANT: 'force constant of',
     Kind.ENCODER: 'encoder offset of',
+    Kind.ROTOR: 'rotor inertia of',
     Kind.COMMON_FRICTION: 'friction of all drives together',
 }
 SHOWN = {'1': (100.0, '%'), 'm': (1e3, 'mm'), 'rad': (1e3, 'mrad')}  # factor and unit as printed
@@ -84,6 +86,8 @@ def verdict(monitored: Monitored) -> str:
     found = monitored.findings
     count = len(monitored.names) - monitored.references
     against = f'{count} recordings against the first {monitored.references}'
+    if monitored.model_file:
+        against = f"{count} recordings against the model '{monitored.model_file}'"
     parts = [described(each, monitored) for each in (*found.changes, *found.notices)]
     if found.changes:
         advice = dict.fromkeys(ADVICE[each.detection.cause.kind] for each in found.changes)
@@ -189,6 +193,7 @@ def monitor_summary(monitored: Monitored) -> dict[str, Any]:
         'false_alarms': monitored.false_alarms,
         'tests': found.tests,
         'references': monitored.references,
+        'model': monitored.model_file,
         'recordings': monitored.names,
         'times': monitored.times,
         'left_out': {each.name: each.reason for each in monitored.left_out},

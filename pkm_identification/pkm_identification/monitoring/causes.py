@@ -13,6 +13,7 @@ from pkm_identification.monitoring.watched_parameters import (
     ENCODER,
     FORCE_SCALE,
     FRICTION,
+    ROTOR,
     WatchedParameters,
 )
 
@@ -26,6 +27,7 @@ class Kind(str, Enum):
     PAYLOAD = 'payload'
     FRICTION = 'friction'
     FORCE_CONSTANT = 'force_constant'
+    ROTOR = 'rotor'
     ENCODER = 'encoder'
     COMMON_FRICTION = 'common_friction'
 
@@ -83,8 +85,10 @@ def causes_of(watched: WatchedParameters) -> list[Cause]:
         columns = unit(*(f'{joint}.{each}' for each in own))
         group = 'friction of drives' if joint in drives else 'friction of passive joints'
         found.append(Cause(Kind.FRICTION, joint, own, columns, nothing, group))
-    for kind, name in ((Kind.FORCE_CONSTANT, FORCE_SCALE), (Kind.ENCODER, ENCODER)):
+    of_drives = ((Kind.FORCE_CONSTANT, FORCE_SCALE), (Kind.ENCODER, ENCODER), (Kind.ROTOR, ROTOR))
+    for kind, name in of_drives:
         for joint in drives:
-            columns = unit(f'{joint}.{name}')
-            found.append(Cause(kind, joint, (name,), columns, nothing, kind.value))
+            if f'{joint}.{name}' in index:
+                columns = unit(f'{joint}.{name}')
+                found.append(Cause(kind, joint, (name,), columns, nothing, kind.value))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +19,6 @@ LEAST_REFERENCE = 3  # recordings: fewer show no spread
 # Degrees of freedom with which the spread of a group of changes counts in that of one [Smyth 2004,
 # moderated variances]: joints of one kind are alike, but each meets other errors of the model
 SHARED_FREEDOM = 20.0
-# Of what known changes explain, in variances. The model of a change is not exact, and its error
-# grows with the change: on the Delta a fifth of what 50 % of friction explain looks like another
-# change. Smaller ones are found once the large one is known to the model.
-SHADOW = 0.3
 DECISIVE = 1e-300  # a chance that is not computed any better
 
 
@@ -119,10 +116,10 @@ class Detection:
 class Search:
     """Compares windows of recordings with a reference.
 
-    Windows of 1, 2, 4, 8, ... recordings end at each recording: long ones find what is small and
-    stays, or grows slowly, short ones what is large at once. The level of a test is the chance of a
-    false alarm in the whole series over the number of tests (Bonferroni): it holds whatever the
-    tests have to do with each other.
+    Windows of 1, 2 and 4 recordings end at each recording, those of 8, 16, 32, ... at each second,
+    fourth, eighth, ...: long ones find what is small and stays, or grows slowly, short ones what is
+    large at once. The level of a test is the chance of a false alarm in the whole series over the
+    number of tests (Bonferroni): it holds whatever the tests have to do with each other.
     """
 
     causes: Sequence[Cause]
@@ -169,40 +166,22 @@ class Search:
         """Return the changes of a series, each once, in the order in which they show."""
         level, tests = self.level(len(series)), self.tests(len(series))
         found: list[Detection] = []
-        sums = _Sums(series)
+        sums = _SumsBesideKnown(self, series)
         for end in range(1, len(series) + 1):
             report(end / len(series))
-            whole = sums.ending_at(end)
             here: list[Detection] = []
             while True:
                 known = [each.cause for each in (*found, *here)]
-                windows = self._windows(series, whole, end, known)
-                best = self._best(windows, dict(whole), known, level)
+                best = self._best(sums.ending_at(end, known), known, level)
                 if best is None:
                     break
                 window, cause, chance = best
                 here.append(Detection(cause, end - 1, window, min(1.0, chance * tests)))
-                here = [each for each in here if self._stays(each, series, found, here, level)]
+                here = [each for each in here if self._stays(each, sums, found, here, level)]
                 if not any(each.cause.key == cause.key for each in here):
                     break  # it and another one explain each other
             found += here
         return found
-
-    def _windows(
-        self,
-        series: Sequence[Evidence],
-        whole: Sequence[tuple[int, Evidence]],
-        end: int,
-        known: Sequence[Cause],
-    ) -> list[tuple[int, Contrast]]:
-        """Contrasts of the windows that end here.
-
-        What is known to change is free in each recording: it may begin within a window.
-        """
-        if known:
-            each = [self.beyond(item, known) for item in series[:end]]
-            whole = [(size, Evidence.of(each[end - size :])) for size, _ in whole]
-        return [(size, self.contrast(evidence)) for size, evidence in whole]
 
     def beyond(self, evidence: Evidence, known: Sequence[Cause]) -> Evidence:
         """Return what one recording tells beside known changes of any size."""
@@ -210,69 +189,102 @@ class Search:
         return evidence.beyond(np.concatenate([*parts], axis=1)) if parts else evidence
 
     def _best(
-        self,
-        contrasts: Sequence[tuple[int, Contrast]],
-        whole: Mapping[int, Evidence],
-        known: Sequence[Cause],
-        level: float,
+        self, windows: Mapping[int, Contrast], known: Sequence[Cause], level: float
     ) -> tuple[int, Cause, float] | None:
         """Of all changes that are no chance, the one that explains most: window, cause, chance."""
         best, most = None, 0.0
         keys = {each.key for each in known}
-        for window, contrast in contrasts:
-            together = self.contrast(whole[window]) if known else contrast
-            shadow = SHADOW * together.fitted(self.space.all(known), NOTHING).size
+        for window, contrast in windows.items():
             for place, cause in enumerate(self.causes):
                 if cause.key in keys:
                     continue
                 fit = contrast.fitted(self.space.own(cause), self.space.beside(cause, known))
-                chance = self.chance(place, fit)
                 explained = fit.size / self.spreads[place].factor - fit.rank
-                if (
-                    chance < level
-                    and explained > most
-                    and fit.size > shadow * (cause.kind != Kind.COMMON_FRICTION)
-                ):
+                if explained > most and (chance := self.chance(place, fit)) < level:
                     best, most = (window, cause, max(chance, DECISIVE)), explained
         return best
 
     def _stays(
         self,
         detection: Detection,
-        series: Sequence[Evidence],
+        sums: _SumsBesideKnown,
         before: Sequence[Detection],
         here: Sequence[Detection],
         level: float,
     ) -> bool:
         """Whether a detection is no chance beside all others."""
         others = [each.cause for each in (*before, *here) if each is not detection]
-        end = detection.recording + 1
-        window = [self.beyond(each, others) for each in series[end - detection.window : end]]
-        contrast = self.contrast(Evidence.of(window))
+        contrast = sums.ending_at(detection.recording + 1, others)[detection.window]
         place = next(k for k, each in enumerate(self.causes) if each.key == detection.cause.key)
         indices = self.space.own(detection.cause), self.space.beside(detection.cause, others)
         return self.chance(place, contrast.fitted(*indices)) < level
 
 
 def windows_before(end: int) -> list[int]:
-    """Sizes of the windows that end before the recording number `end`."""
-    return [2**k for k in range(end.bit_length()) if 2**k <= end]
+    """Sizes of the windows that end with the recording number `end`."""
+    sizes = [2**k for k in range(end.bit_length()) if 2**k <= end]
+    return [size for size in sizes if end % _step(size) == 0]
+
+
+def _step(size: int) -> int:
+    """Recordings from one window of a size to the next: a window is made of four such blocks."""
+    return max(size // 4, 1)
+
+
+class _SumsBesideKnown:
+    """Contrasts of the windows of a series, with what is known to change free in each recording.
+
+    A change may begin within a window. Each set of known changes has sums of its own.
+    """
+
+    def __init__(self, search: Search, series: Sequence[Evidence]) -> None:
+        self._search, self._series = search, series
+        self._sums: dict[frozenset[str], _Sums] = {}
+        self._contrasts: dict[frozenset[str], dict[int, Contrast]] = {}
+        self._end = 0
+
+    def ending_at(self, end: int, known: Sequence[Cause]) -> dict[int, Contrast]:
+        """Return the contrasts of the windows that end with the recording number `end`."""
+        if end != self._end:
+            self._end, self._contrasts = end, {}
+        key = frozenset(each.key for each in known)
+        if key not in self._contrasts:
+            sums = self._sums.setdefault(key, _Sums())
+            while sums.count < end:
+                sums.add(self._search.beyond(self._series[sums.count], known))
+            self._contrasts[key] = {
+                size: self._search.contrast(whole) for size, whole in sums.windows().items()
+            }
+        return self._contrasts[key]
 
 
 class _Sums:
-    """Sums over windows of a series, each made of two of half its size."""
+    """Sums over windows of a series, from the last four blocks of each size.
 
-    def __init__(self, series: Sequence[Evidence]) -> None:
-        self._known = {(end, 1): each for end, each in enumerate(series, start=1)}
+    So they take as much memory whatever the length of the series.
+    """
 
-    def ending_at(self, end: int) -> list[tuple[int, Evidence]]:
-        """Return size and sum of each window that ends with the recording number `end`."""
-        windows = windows_before(end)
-        for window in windows[1:]:
-            half = window // 2
-            parts = (self._known[end - half, half], self._known[end, half])
-            self._known[end, window] = Evidence.of(parts)
-        found = [(window, self._known[end, window]) for window in windows]
-        for window in windows[1:]:  # no later one needs what ended so long ago
-            self._known.pop((end - window, window), None)
+    def __init__(self) -> None:
+        self.count = 0
+        self._blocks: list[deque[Evidence]] = []  # of 1, 2, 4, ... recordings
+
+    def add(self, evidence: Evidence) -> None:
+        """Take in the next recording."""
+        self.count += 1
+        for level in range(self.count.bit_length()):
+            if self.count % 2**level:
+                break
+            if level:
+                halves = self._blocks[level - 1]
+                evidence = Evidence.of([halves[-2], halves[-1]])
+            if level == len(self._blocks):
+                self._blocks.append(deque(maxlen=4))
+            self._blocks[level].append(evidence)
+
+    def windows(self) -> dict[int, Evidence]:
+        """Return size and sum of each window that ends with the latest recording."""
+        found = {}
+        for size in windows_before(self.count):
+            blocks = self._blocks[_step(size).bit_length() - 1]
+            found[size] = Evidence.of(list(blocks)[-(size // _step(size)) :])
         return found

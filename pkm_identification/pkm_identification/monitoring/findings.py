@@ -67,9 +67,10 @@ def quantity_of(cause: Cause, watched: WatchedParameters, speeds: Array) -> Quan
     if cause.kind == Kind.FORCE_CONSTANT:
         return Quantity(np.ones(1), '1')
     drives = list(model.actuated_joints)
-    if cause.kind == Kind.ENCODER:
+    if cause.kind in (Kind.ENCODER, Kind.ROTOR):
         turns = model.description.joint(cause.joint).type in ('revolute', 'continuous')
-        return Quantity(np.ones(1), 'rad' if turns else 'm')
+        units = ('rad', 'm') if cause.kind == Kind.ENCODER else ('kg m^2', 'kg')
+        return Quantity(np.ones(1), units[0 if turns else 1])
     standard = dict(zip(model.parameter_names, watched.standard_values.tolist(), strict=True))
     if cause.kind == Kind.COMMON_FRICTION:
         standard = dict(zip(model.parameter_names, model.nominal_parameters.tolist(), strict=True))
@@ -108,16 +109,21 @@ def findings(
     speeds: Array,
     report: Callable[[float], object] = lambda fraction: None,
 ) -> Findings:
-    """Search a series after its reference, and measure what is found."""
+    """Search a series after its reference, and measure what is found.
+
+    `references` are the recordings that it is compared with; none where that is a model.
+    """
     detections = search.detections(series, report)
     known = [each.cause for each in detections]
     level = search.level(len(series))
     contrasts = [search.contrast(each) for each in series]
-    whole = Evidence.of(references)
-    before = [
-        Contrast.between(whole.without(each), each).along(search.space.directions)
-        for each in references
-    ]
+    before = []
+    if references:
+        whole = Evidence.of(references)
+        before = [
+            Contrast.between(whole.without(each), each).along(search.space.directions)
+            for each in references
+        ]
     tracks, shapes = [], {}
     for place, cause in enumerate(search.causes):
         quantity = quantity_of(cause, watched, speeds)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pkm_description.errors import EstimationError
-from pkm_identification.arrays import Array
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.covariance.error_variances import variance_coefficients
 from pkm_identification.monitoring.residual_stream import Residuals
 from pkm_identification.result.force_errors import TERMS, Domain, error_terms, speed_soon
@@ -107,7 +107,7 @@ class ResidualVariance:
             coefficients[axis] = found
         return replace(self, coefficients=coefficients)
 
-    def _likelihood(self, parts: Residuals, chosen: Array) -> float:
+    def _likelihood(self, parts: Residuals, chosen: Mask) -> float:
         """Logarithm of the likelihood of chosen residuals (k, n_a), but for a constant."""
         variance = self(parts)
         each = -0.5 * (np.log(variance) + parts.forces**2 / variance)

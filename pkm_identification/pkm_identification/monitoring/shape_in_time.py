@@ -7,7 +7,7 @@ from enum import Enum
 
 import numpy as np
 
-from pkm_identification.arrays import Array
+from pkm_identification.arrays import Array, Indices
 
 # A more complicated course must explain that much more, in variances [Schwarz 1978, of a hundred
 # recordings]
@@ -51,24 +51,22 @@ def shape_in_time(values: Array, deviations: Array) -> ShapeInTime:
     power, mixed = np.cumsum(np.append(0.0, weights)), np.cumsum(np.append(0.0, weights * y))
     best, most = ShapeInTime(Course.STEP, 0, count - 1, float('nan'), float('inf')), -np.inf
 
-    def level(first: int, end: int) -> tuple[float, float, float]:
+    def level(first: int, end: int) -> tuple[float, float]:
         weight = power[end] - power[first]
-        if weight <= 0:
-            return 0.0, 0.0, float('inf')
-        mean = (mixed[end] - mixed[first]) / weight
-        return mean**2 * weight, mean, weight**-0.5
+        return (mixed[end] - mixed[first]) / weight, weight**-0.5
 
-    for first in range(count):
-        explained, mean, deviation = level(first, count)
-        if explained > most:
-            best, most = ShapeInTime(Course.STEP, first, count - 1, mean, deviation), explained
+    steps = _explained(power, mixed, np.arange(count), np.full(count, count))
+    first = int(np.argmax(steps))
+    if np.isfinite(steps[first]):
+        best, most = ShapeInTime(Course.STEP, first, count - 1, *level(first, count)), steps[first]
     step = most
-    for first in range(count):
-        for end in range(first + 1, count - 1):
-            explained, mean, deviation = level(first, end)
-            if explained - COST > most:
-                most = explained - COST
-                best = ShapeInTime(Course.PASSING, first, end - 1, mean, deviation)
+    for first in range(count - 2):
+        ends = np.arange(first + 1, count - 1)
+        passing = _explained(power, mixed, np.full(len(ends), first), ends)
+        end = int(np.argmax(passing))
+        if passing[end] - COST > most:
+            most, end = passing[end] - COST, int(ends[end])
+            best = ShapeInTime(Course.PASSING, first, end - 1, *level(first, end))
     for first in range(-1, count - 2):
         time = np.maximum(np.arange(count) - first, 0.0)
         weight = float(np.sum(weights * time**2))
@@ -83,3 +81,10 @@ def shape_in_time(values: Array, deviations: Array) -> ShapeInTime:
                 *(Course.GROWTH, first + 1, count - 1, slope * reach, own * reach, slope, own)
             )
     return best
+
+
+def _explained(power: Array, mixed: Array, first: Indices, end: Indices) -> Array:
+    """Variances that means of recordings `first` to `end` explain; -inf where they have none."""
+    weight, sums = power[end] - power[first], mixed[end] - mixed[first]
+    known = weight > 0
+    return np.where(known, sums**2 / np.where(known, weight, 1.0), -np.inf)

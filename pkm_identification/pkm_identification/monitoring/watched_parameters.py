@@ -12,6 +12,7 @@ from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_identification.arrays import Array
 
 FORCE_SCALE, ENCODER = 'force_scale', 'encoder_offset'  # of a drive: `<joint>.force_scale`
+ROTOR = 'rotor'  # `<joint>.rotor`, inertia that turns or moves with a drive
 # of a joint; Coulomb friction by direction counts by halves
 FRICTION = ('coulomb', 'coulomb_positive', 'coulomb_negative', 'viscous')
 # [m, rad] by which an encoder is moved for the derivative: far above rounding, far below what
@@ -24,9 +25,9 @@ class WatchedParameters:
     """Base parameters of one design, and what single joints, drives and the platform may add.
 
     Where they are no base parameters alone, the ten standard parameters of the platform, to which
-    a payload adds, and the friction of every joint follow; then a factor of all forces of each
-    drive, less one, and an offset of each encoder [m, rad], true less measured position. They say
-    the same in part: an observation tells which sums it knows.
+    a payload adds, and friction and rotor of every joint follow; then a factor of all forces of
+    each drive, less one, and an offset of each encoder [m, rad], true less measured position. They
+    say the same in part: an observation tells which sums it knows.
 
     Attributes
     ----------
@@ -39,7 +40,7 @@ class WatchedParameters:
     values
         Base parameters (r,) with which drives and encoders are seen.
     index
-        Where the standard parameters of platform and friction stand, by their names, and the
+        Where the standard parameters of platform, friction and rotors stand, by their names, and
         factors and offsets of the drives, `<joint>.force_scale` and `<joint>.encoder_offset`.
     """
 
@@ -56,7 +57,7 @@ class WatchedParameters:
         standard = list(model.parameter_names)
         link = model.description.platform
         own = [name for name in (f'{link}.{each}' for each in STANDARD) if name in standard]
-        own += [name for name in standard if name.rpartition('.')[2] in FRICTION]
+        own += [name for name in standard if name.rpartition('.')[2] in (*FRICTION, ROTOR)]
         alone = {
             standard[int(np.argmax(np.abs(column)))]: number
             for number, column in enumerate(base.columns.T)

@@ -16,22 +16,29 @@ from pkm_description.untrusted.named_files import allowed
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import load
-from pkm_identification.monitoring.causes import causes_of
+from pkm_identification.monitoring.causes import Cause, causes_of
 from pkm_identification.monitoring.change_search import LEAST_REFERENCE, Search, spreads_of
 from pkm_identification.monitoring.contrast import Evidence
 from pkm_identification.monitoring.findings import Findings, findings
+from pkm_identification.monitoring.model_evidence import (
+    model_evidence,
+    require_linear,
+    watched_values,
+)
 from pkm_identification.monitoring.observation import observe, reference_values
 from pkm_identification.monitoring.watched_parameters import WatchedParameters
 from pkm_identification.options import SIGNALS, require_known
 from pkm_identification.requests.identify_request import Progress, given
 from pkm_identification.requests.refusal import Code, Refused, refusing
 from pkm_identification.requests.validate_request import load_model_file
+from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import SignalOptions
 
 TABLES, BAGS = ('.csv', '.npz'), ('.mcap', '.db3')
 REFERENCES = 10  # recordings at the beginning that the others are compared with, if there are twice
 FALSE_ALARMS = 0.01  # chance of any alarm in a healthy series
 START = 5  # recordings that the reference values come from: more make no difference
+PHASES = {'look': 'looking', 'reference_of': 'reference values', 'observed': 'identifying'}
 CREATED, FILE = 'created', 'file'  # where the time of a recording is known from
 
 Look = Mapping[str, Any]
@@ -43,8 +50,9 @@ class MonitorRequest:
     """Which folder to look at; `Refused` with BAD_OPTION or BAD_DATA.
 
     `references` is the number of recordings at the beginning that the others are compared with;
-    None: ten, or half of them where there are fewer than twenty. With a model file its forces of
-    drives and its values are used. `options` are those of the signals.
+    None: ten, or half of them where there are fewer than twenty. With a model file all are compared
+    with that model, all that it holds, and `references` tell how far recordings scatter. `options`
+    are those of the signals.
     """
 
     folder: str
@@ -84,7 +92,8 @@ class Monitored:
     names: tuple[str, ...]  # of the recordings in order of time, those of the reference first
     times: tuple[str, ...]  # of each, ISO 8601
     by_file_time: int  # recordings whose time is that of their file
-    references: int
+    references: int  # at the beginning that the others are compared with; 0: with the model
+    model_file: str  # that all are compared with; empty: with the references
     false_alarms: float
     left_out: tuple[LeftOut, ...]
     residual_rms: Array  # (n, n_a) [N, N m]
@@ -184,21 +193,22 @@ def reference_of(
     model: ClosedChainModel,
     options: Mapping[str, Any],
     loading: Mapping[str, Any],
-) -> str:
-    """Reference values of some recordings, `encoded`; raises what the last one is refused with."""
-    recordings, last = [], None
+) -> dict[str, str]:
+    """Reference values of some recordings, `encoded`, or what the last one is refused with."""
+    recordings, refusal = [], 'there is no recording'
     for path in paths:
         try:
             recording = load(path, truth=False, **loading)
             reference_values([recording], model, SignalOptions(**options))
             recordings.append(recording)
-        except PkmError as error:
-            last = error
+        except (PkmError, OSError) as error:
+            refusal = str(error)
         if len(recordings) == START:
             break
     if not recordings:
-        raise last or DatasetError('there is no recording')
-    return encoded(reference_values(recordings, model, SignalOptions(**options)))
+        return {'refusal': refusal}
+    values = reference_values(recordings, model, SignalOptions(**options))
+    return {'refusal': '', 'values': encoded(values)}
 
 
 def monitor(
@@ -209,19 +219,17 @@ def monitor(
 ) -> Monitored:
     """Look at all recordings of a folder in the order of their time.
 
-    `run` calls `look` or `observed` (by name) for several cases; by default one after the other.
+    `run` calls `look`, `reference_of` or `observed` (by name) for several cases; by default one
+    after the other.
     `Refused`: BAD_DATA, BAD_MODEL, WRONG_ROBOT or ESTIMATION_FAILED.
     """
     report = progress or (lambda phase, fraction: None)
-    options, values = given(request.options), ''
+    options, values, result = given(request.options), '', None
     if request.model_file:
         result = load_model_file(request.model_file, model)
-        model = result.model
-        base = model.base_parameters(shared=True, reduced=True)
-        known = dict(zip(result.names, result.values.tolist(), strict=True))
-        values = encoded(
-            np.array([known.get(n, v) for n, v in zip(base.names, base.values(), strict=True)])
-        )
+        with refusing(Code.BAD_MODEL):
+            require_linear(result)
+        model, values = result.model, encoded(watched_values(result))
     run = run or _in_turn(model, report)
     with refusing(Code.ESTIMATION_FAILED, data=Code.BAD_DATA):
         paths = [str(path) for path in recordings_in(request.folder)]
@@ -234,25 +242,29 @@ def monitor(
         )  # fmt: skip
         _require(good, bad, request)
         if not values:
-            report('reference values', 0.0)
             first = [path for _, path, _ in good[: 2 * REFERENCES]]
-            values = reference_of(first, model, options, request.loading)
+            settings = {'options': options, 'loading': request.loading}
+            (answer,) = run('reference_of', [{'paths': first, **settings}])
+            if answer['refusal']:
+                raise DatasetError(answer['refusal'])
+            values = answer['values']
         case = {'values': values, 'options': options, 'loading': request.loading}
         answers = run('observed', [{'path': path, **case} for _, path, _ in good])
+        watched = WatchedParameters.of(model, decoded(values, -1))
         told = []
         for entry, answer in zip(good, answers, strict=True):
             if answer['refusal']:
                 bad.append(LeftOut(Path(entry[1]).name, answer['refusal']))
             else:
-                told.append((entry, answer))
-        _require([entry for entry, _ in told], bad, request)
-        watched = WatchedParameters.of(model, decoded(values, -1))
-        return _judged(request, watched, told, bad, report)
+                told.append(Told.of(*entry, answer, len(watched.names)))
+        answers.clear()  # as texts they take more memory than all else
+        _require(told, bad, request)
+        return judged(request, watched, causes_of(watched), result, told, bad, report)
 
 
 def _require(good: Sequence[Any], bad: Sequence[LeftOut], request: MonitorRequest) -> None:
     """Refuse a folder with too few recordings."""
-    least = 1 + (request.references or LEAST_REFERENCE)
+    least = (request.references or LEAST_REFERENCE) + (not request.model_file)
     if len(good) >= least:
         return
     why = f"; '{bad[0].name}' is left out: {bad[0].reason}" if bad else ''
@@ -263,57 +275,78 @@ def _require(good: Sequence[Any], bad: Sequence[LeftOut], request: MonitorReques
     )
 
 
-def _judged(
+@dataclass(frozen=True)
+class Told:
+    """What one recording tells."""
+
+    time: float  # [s since 1970]
+    path: str
+    source: str  # where the time is known from
+    evidence: Evidence
+    residual_rms: Array
+    speed: Array
+
+    @classmethod
+    def of(cls, time: float, path: str, source: str, answer: Mapping[str, Any], size: int) -> Told:
+        """Read the texts of `observed`, of `size` watched parameters."""
+        evidence = Evidence(
+            decoded(answer['information'], size, size),
+            decoded(answer['score'], size),
+            decoded(answer['spread'], size, size),
+        )
+        rest = (decoded(answer[name], -1) for name in ('residual_rms', 'speed'))
+        return cls(time, path, source, evidence, *rest)
+
+
+def judged(
     request: MonitorRequest,
     watched: WatchedParameters,
-    told: Sequence[tuple[tuple[float, str, str], Mapping[str, Any]]],
+    causes: Sequence[Cause],
+    result: IdentificationResult | None,
+    told: Sequence[Told],
     bad: Sequence[LeftOut],
     report: Progress,
 ) -> Monitored:
-    """Search what the recordings tell."""
-    size = len(watched.names)
-    evidences = [
-        Evidence(
-            decoded(each['information'], size, size),
-            decoded(each['score'], size),
-            decoded(each['spread'], size, size),
-        )
-        for _, each in told
-    ]
+    """Search what recordings or readings tell of some causes."""
+    evidences = [each.evidence for each in told]
     count = request.references or min(REFERENCES, max(LEAST_REFERENCE, len(told) // 2))
     references, series = evidences[:count], evidences[count:]
-    causes = causes_of(watched)
     spreads = spreads_of(causes, references)
-    search = Search(causes, Evidence.of(references), spreads, request.false_alarms)
-    speeds = np.mean([decoded(each['speed'], -1) for _, each in told[:count]], axis=0)
+    reference = Evidence.of(references)
+    if result is not None:
+        reference = model_evidence(result, watched, reference)
+        references, series = [], evidences
+    search = Search(causes, reference, spreads, request.false_alarms)
+    speeds = np.mean([each.speed for each in told[:count]], axis=0)
     found = findings(
         search, watched, references, series, speeds, lambda part: report('searching', part)
     )
-    zone = timezone.utc
-    model = watched.model
+    times = (datetime.fromtimestamp(each.time, timezone.utc) for each in told)
     return Monitored(
-        model.description.name,
-        tuple(Path(path).name for (_, path, _), _ in told),
-        tuple(datetime.fromtimestamp(t, zone).isoformat(timespec='seconds')
-              for (t, _, _), _ in told),
-        sum(source == FILE for (_, _, source), _ in told),
-        count,
+        watched.model.description.name,
+        tuple(Path(each.path).name for each in told),
+        tuple(time.isoformat(timespec='seconds') for time in times),
+        sum(each.source == FILE for each in told),
+        len(references),
+        request.model_file,
         request.false_alarms,
         tuple(bad),
-        np.array([decoded(each['residual_rms'], -1) for _, each in told]),
-        tuple(model.actuated_joints),
+        np.array([each.residual_rms for each in told]),
+        tuple(watched.model.actuated_joints),
         found,
-    )  # fmt: skip
+    )
 
 
 def _in_turn(model: ClosedChainModel, report: Progress) -> Run:
     """Calls one after the other."""
-    functions: dict[str, Callable[..., Any]] = {'look': look, 'observed': observed}
+    functions: dict[str, Callable[..., Any]] = {
+        'look': look, 'reference_of': reference_of, 'observed': observed
+    }  # fmt: skip
 
     def run(name: str, cases: Sequence[Mapping[str, Any]]) -> list[Any]:
         answers = []
         for number, case in enumerate(cases):
-            report('looking' if name == 'look' else 'identifying', number / len(cases))
+            report(PHASES[name], number / len(cases))
             answers.append(functions[name](model=model, **case))
         return answers
 

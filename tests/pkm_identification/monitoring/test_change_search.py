@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from pkm_description.errors import EstimationError
 from pkm_identification.monitoring.causes import Cause, Kind
-from pkm_identification.monitoring.change_search import Search, spreads_of, windows_before
+from pkm_identification.monitoring.change_search import Search, _Sums, spreads_of, windows_before
 from pkm_identification.monitoring.contrast import Contrast, Evidence
 from pkm_identification.monitoring.shape_in_time import Course, shape_in_time
 
@@ -55,9 +55,20 @@ def test_what_one_of_both_does_not_show_is_not_compared():
         assert fit.rank == (place < 4)
 
 
-def test_windows_double():
+def test_windows_double_and_are_sums_of_their_recordings():
     assert windows_before(1) == [1]
-    assert windows_before(9) == [1, 2, 4, 8]
+    assert windows_before(9) == [1, 2, 4]
+    assert windows_before(12) == [1, 2, 4, 8]
+    random, sums = np.random.default_rng(6), _Sums()
+    series = [evidence(random, np.ones(SIZE))[0] for _ in range(70)]
+    for end, each in enumerate(series, start=1):
+        sums.add(each)
+        windows = sums.windows()
+        assert list(windows) == windows_before(end)
+        for size, found in windows.items():
+            expected = Evidence.of(series[end - size : end])
+            np.testing.assert_allclose(found.score, expected.score)
+            np.testing.assert_allclose(found.information, expected.information)
 
 
 def test_healthy_series_alarm_as_often_as_promised_at_most():

@@ -58,7 +58,8 @@ def test_the_columns_of_drives_and_encoders_are_derivatives(watched):
     [
         (Robot(), None, 0.0),
         (Robot(added={'platform.m': 0.1}), 'payload', 0.1),
-        (Robot(friction={'arm2_joint': 1.5}), 'friction arm2_joint', 0.5),
+        (Robot(friction={'arm2_joint': 3.0}), 'friction arm2_joint', 2.0),
+        (Robot(rotors={'arm2_joint': 1.5}), 'rotor arm2_joint', 0.01),
         (Robot(constants={'arm1_joint': 0.95}), 'force_constant arm1_joint', -0.05),
         (Robot(encoders={'arm3_joint': 0.02}), 'encoder arm3_joint', 0.02),
         (Robot(friction={f'arm{k}_joint': 0.5 for k in (1, 2, 3)}), 'common_friction', -0.5),
