@@ -203,8 +203,6 @@ def reference_of(
             recordings.append(recording)
         except (PkmError, OSError) as error:
             refusal = str(error)
-        if len(recordings) == START:
-            break
     if not recordings:
         return {'refusal': refusal}
     values = reference_values(recordings, model, SignalOptions(**options))
@@ -242,7 +240,7 @@ def monitor(
         )  # fmt: skip
         _require(good, bad, request)
         if not values:
-            first = [path for _, path, _ in good[: 2 * REFERENCES]]
+            first = [path for _, path, _ in good[:START]]
             settings = {'options': options, 'loading': request.loading}
             (answer,) = run('reference_of', [{'paths': first, **settings}])
             if answer['refusal']:
