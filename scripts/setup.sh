@@ -13,6 +13,7 @@ cd "$PKM_ROOT"
 VENV="$PKM_ROOT/.venv"
 LOG="$PKM_ROOT/.build/setup.log"
 PACKAGES=(pkm_description pkm_dynamics pkm_identification pkm_control pkm_bringup)
+SHARED=(launch config policies rviz foxglove) # folders of packages that go to their share
 
 say() { echo "[setup] $*"; }
 
@@ -176,32 +177,40 @@ build_messages() {
   say "pkm_msgs built in $((SECONDS - started)) s"
 }
 
+# Files of the shared folders, without what Python compiled.
+shared_files() {
+  find "${PACKAGES[@]}" -mindepth 2 -type f -not -path '*/__pycache__/*' |
+    grep -E "^[a-z_]+/($(IFS='|' && echo "${SHARED[*]}"))/" | LC_ALL=C sort
+}
+
 # In place, as colcon's --symlink-install does it: sources, launch files and parameters are used
-# where they lie; the resource index of .venv knows the packages.
+# where they lie; the resource index of .venv knows the packages. Links lead to files alone:
+# `ros2 launch` does not follow those to folders.
 install_packages() {
-  local key package folder script
+  local key package file script
   local arguments=() files=()
   for package in "${PACKAGES[@]}"; do
     files+=("$package/setup.py" "$package/setup.cfg" "$package/package.xml")
     arguments+=(-e "./$package")
   done
-  # folders of the share that appear later are linked then
-  key="$(digest "${files[@]}") $(find pkm_* -maxdepth 1 -type d | LC_ALL=C sort | xargs)"
+  # files of the share that appear later are linked then
+  key="$(digest "${files[@]}") $(shared_files | xargs)"
   if is_current packages "$key"; then return; fi
   say "installing ${PACKAGES[*]}"
   quietly "$VENV/bin/python" -m pip install --disable-pip-version-check --no-deps \
     --no-build-isolation --use-pep517 --config-settings editable_mode=compat "${arguments[@]}"
   for package in "${PACKAGES[@]}"; do
+    rm -rf "${VENV:?}/share/$package"
     mkdir -p "$VENV/share/$package" "$VENV/lib/$package"
     touch "$VENV/share/ament_index/resource_index/packages/$package"
-    for folder in package.xml launch config policies rviz foxglove; do
-      if [ -e "$package/$folder" ]; then
-        ln -sfn "$PKM_ROOT/$package/$folder" "$VENV/share/$package/$folder"
-      fi
-    done
+    ln -sfn "$PKM_ROOT/$package/package.xml" "$VENV/share/$package/package.xml"
     for script in $(grep -oE "[a-z_]+ = $package\.[a-z_.]+:main" "$package/setup.py" | cut -d' ' -f1); do
       ln -sfn "$VENV/bin/$script" "$VENV/lib/$package/$script"
     done
+  done
+  shared_files | while read -r file; do
+    mkdir -p "$VENV/share/$(dirname "$file")"
+    ln -sfn "$PKM_ROOT/$file" "$VENV/share/$file"
   done
   # pip was told not to compile: byte code of what these packages import is made by importing it.
   # Without it, where PYTHONDONTWRITEBYTECODE is set, every command compiles SciPy anew.

@@ -76,6 +76,7 @@ def test_nodes_and_shared_folders_lie_where_launch_looks_for_them(checkout: Chec
             shutil.copy(ROOT / package / name, checkout.path / package)
     for folder in ('launch', 'config', 'policies'):
         (checkout.path / 'pkm_bringup' / folder).mkdir()
+        (checkout.path / 'pkm_bringup' / folder / 'file').touch()
     venv = checkout.path / '.venv'
     (venv / 'bin').mkdir(parents=True)
     (venv / 'share/ament_index/resource_index/packages').mkdir(parents=True)
@@ -86,8 +87,15 @@ def test_nodes_and_shared_folders_lie_where_launch_looks_for_them(checkout: Chec
     for name, (package, _) in executables().items():
         assert (venv / 'lib' / package / name).readlink() == venv / 'bin' / name
         assert (venv / 'share/ament_index/resource_index/packages' / package).exists()
-    for folder in ('launch', 'config', 'policies', 'package.xml'):
-        assert (venv / 'share/pkm_bringup' / folder).exists()
+    share = venv / 'share/pkm_bringup'
+    assert (share / 'package.xml').exists()
+    for folder in ('launch', 'config', 'policies'):
+        assert not (share / folder).is_symlink()  # ros2 launch would not look into it
+        assert (share / folder / 'file').samefile(checkout.path / 'pkm_bringup' / folder / 'file')
+    # a new file is found by the next set-up, without a change of any setup.py
+    (checkout.path / 'pkm_bringup' / 'launch' / 'new.launch.py').touch()
+    checkout.run('install_packages', steps='')
+    assert (share / 'launch' / 'new.launch.py').exists()
 
 
 def _ends(process: int, within: float = 20.0) -> bool:
