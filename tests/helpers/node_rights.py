@@ -15,6 +15,7 @@ from rclpy.node import Node
 
 import pkm_description
 from pkm_bringup.nodes.commission_client import CommissionClient
+from pkm_bringup.nodes.estimate_listener import EstimateListener
 from pkm_bringup.nodes.excite_client import run_excitation
 from pkm_bringup.nodes.graph_client import GraphClient, GraphError
 from pkm_bringup.studies.plants import excitation_of
@@ -126,6 +127,8 @@ def used_names(folder: Path) -> dict[str, Uses]:
         with CommissionClient(model, check=graph.spin) as commission:
             wanted = graph.uses['pkm_commission']['subscribe']
             commission.listen(60.0, lambda: 'motor_currents' in wanted)
+        with EstimateListener('online_estimator/parameters', model.description):
+            graph.until_used('pkm_monitor', 'subscribe', 'online_estimator/parameters')
         return dict(graph.uses)
 
 
