@@ -106,8 +106,10 @@ def test_a_drive_that_gives_less_than_it_is_told_stops_the_robot(files) -> None:
         share[2] = 0.7
         lab.until(lambda: lab.loop.stopping)
         assert lab.result(handle)[0] is ErrorCode.PROTECTIVE_STOP
-        last = [each for each in lab.heard['force_monitor/residuals'] if each.alarm][0]
-        assert int(np.argmax(np.abs(last.drive_residual))) == 2
+        # the force that is missing may be seen before the drive's own residual has grown
+        heard = [each for each in lab.heard['force_monitor/residuals'] if each.alarm]
+        largest = np.abs([each.drive_residual for each in heard]).max(axis=0)
+        assert int(np.argmax(largest)) == 2
 
 
 def test_without_its_files_it_says_what_it_needs() -> None:
