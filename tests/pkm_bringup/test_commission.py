@@ -11,7 +11,7 @@ from laboratory import MODEL, Laboratory  # noqa: E402
 from lifecycle_msgs.msg import Transition  # noqa: E402
 
 from pkm_bringup import cli  # noqa: E402
-from pkm_bringup.commissioning.check_lines import Verdict  # noqa: E402
+from pkm_bringup.commissioning.check_lines import Verdict, failed  # noqa: E402
 from pkm_bringup.nodes import commission_client, commission_moves  # noqa: E402
 from pkm_bringup.nodes.commission_client import CommissionClient  # noqa: E402
 from pkm_bringup.nodes.commission_moves import CommissionMoves  # noqa: E402
@@ -108,6 +108,29 @@ def test_the_first_moves_with_a_drive_that_pushes_the_wrong_way(laboratory, monk
     assert laboratory.loop.controller.options == bounds
     away = np.abs(laboratory.rows[-1].legs - MODEL.home_actuators)
     assert away.max() < 0.02
+
+
+def test_a_failed_move_ends_the_list_with_the_controller_inactive(laboratory, monkeypatch):
+    laboratory.fresh()
+    bounds = laboratory.loop.controller.options
+    failing = failed('servo at rest', 'too much', '')
+    monkeypatch.setattr(commission_moves.first_moves, 'hold', lambda *_: [failing])
+    found = first_moves(laboratory, monkeypatch, active=True)
+    assert list(found.values()) == [failing]
+    assert not laboratory.active and laboratory.loop.controller.options == bounds
+
+
+def test_an_interrupt_leaves_the_controller_inactive(laboratory, monkeypatch):
+    laboratory.fresh()
+    bounds = laboratory.loop.controller.options
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commission_moves.first_moves, 'axis_moves', interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        first_moves(laboratory, monkeypatch, active=True)
+    assert not laboratory.active and laboratory.loop.controller.options == bounds
 
 
 def test_the_verb_without_a_robot(tmp_path, capsys, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 
 import numpy as np
@@ -27,8 +28,14 @@ def test_with_equal_numbers_a_request_stays_until_both_have_taken_it_back(first:
     requests = StopRequests()
     requests.hear(first, True, 0.0)
     requests.hear(first, False, 0.0)
+    assert not requests.abandoned(2, 0.1 + MEMORY)
     requests.hear(first + 1, False, 0.0)  # of whom?
     assert requests.open
+    # people may reset it; who asks again has not taken it back
+    assert requests.abandoned(2, 0.1 + MEMORY)
+    again = copy.deepcopy(requests)
+    again.hear(first + 1, True, 0.0)
+    assert again.open and not again.abandoned(2, 0.1 + MEMORY)
     requests.hear(first + 1, False, 0.0)
     assert not requests.open
 

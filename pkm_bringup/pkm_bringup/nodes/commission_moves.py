@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from math import inf
 from typing import Any
 
@@ -23,7 +23,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from unique_identifier_msgs.msg import UUID
 
 from pkm_bringup.commissioning import first_moves
-from pkm_bringup.commissioning.check_lines import Finding, failed, skipped
+from pkm_bringup.commissioning.check_lines import Finding, Verdict, any_failed, failed, skipped
 from pkm_bringup.commissioning.first_moves import Way
 from pkm_bringup.nodes.commission_client import CONTROLLER, PATIENCE, CommissionClient
 from pkm_bringup.nodes.graph_client import GraphError
@@ -54,10 +54,13 @@ BOUNDS = ('max_position_error', 'fault_position_error')
 class _Drained(MeasuredSamples):
     """Samples that are taken all at once: an executor is too slow for those of 1 kHz."""
 
+    def __init__(self, *given: Any) -> None:
+        self._polled: dict[PolledSubscription, Callable[[Any], None]] = {}
+        super().__init__(*given)
+
     def _subscribe(self, kind: Any, topic: str, take: Callable[[Any], None]) -> Any:
-        self._polled: dict[PolledSubscription, Callable[[Any], None]]
         polled = PolledSubscription(self._node, kind, topic, MEASURED)
-        self.__dict__.setdefault('_polled', {})[polled] = take
+        self._polled[polled] = take
         return polled
 
     def _unsubscribe(self, subscription: Any) -> None:
@@ -96,23 +99,24 @@ class CommissionMoves:
     def run(self, active: bool) -> list[Finding]:
         """Make the moves and return their lines; the first failed one ends them.
 
-        Where the controller was `active` it is so again afterwards, if all went well.
+        Where the controller was `active` it is so again afterwards, if all went well; else it is
+        inactive, whatever ends the moves.
         """
         findings: list[Finding] = []
-        with self._tight_bounds() as stop_time:
-            try:
+        try:
+            with self._tight_bounds() as stop_time:
                 if not active:
                     self._tell('activates the controller: the brakes open')
                     self._change(Transition.TRANSITION_ACTIVATE)
                 for finding in self._moves(stop_time):
                     findings.append(finding)
+                    if finding.verdict is Verdict.FAILED:
+                        raise _Ended(None)
                 findings.append(self._brakes())
-            except _Ended as end:
-                findings.append(end.finding)
-                self._change(Transition.TRANSITION_DEACTIVATE, required=False)
-                return findings
-        if active:
-            self._change(Transition.TRANSITION_ACTIVATE)
+            if active and not any_failed(findings):
+                self._change(Transition.TRANSITION_ACTIVATE)
+        except _Ended as end:
+            findings += [] if end.finding is None else [end.finding]
         return findings
 
     # -- the moves ------------------------------------------------------------------
@@ -228,9 +232,12 @@ class CommissionMoves:
         usual = {name: values[name] for name in BOUNDS}
         try:
             yield values['stop_time']
-        except BaseException:
-            with suppress(GraphError):  # the first error counts
+        except BaseException:  # Ctrl-C too; the first error counts
+            self._change(Transition.TRANSITION_DEACTIVATE, required=False)
+            try:
                 self._set(usual)
+            except GraphError as refusal:
+                self._tell(f'the bounds of position errors stay tight: {refusal}')
             raise
         self._set(usual)
 
@@ -286,7 +293,11 @@ class CommissionMoves:
 
     def _require(self, done: Callable[[], bool]) -> None:
         """Wait while the controller is active."""
+        end = time.monotonic() + SLOW
         while not self._wait(done, LOOK):
+            if time.monotonic() > end:
+                advice = 'compare the topics of the states and the namespaces'
+                raise _Ended(failed('controller', f"'{CONTROLLER}/state' is silent", advice))
             label, active = self._client.state()
             if not active and not done():
                 found = f'the controller is {label}: {self._client.said("ready")}'
@@ -317,10 +328,10 @@ class CommissionMoves:
 
 
 class _Ended(Exception):
-    """The moves end with this line."""
+    """The moves end, with this line where the last one does not say why."""
 
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(finding.found)
+    def __init__(self, finding: Finding | None) -> None:
+        super().__init__(finding and finding.found)
         self.finding = finding
 
 

@@ -14,6 +14,7 @@ class _Source:
     number: int | None  # of its last message
     asking: bool  # its last word
     heard: float  # [s]
+    doubtful: bool = False  # whether it may have been this one that took its request back
 
 
 class StopRequests:
@@ -34,6 +35,8 @@ class StopRequests:
         before = None if number is None else number - 1
         found = [each for each in self._sources if each.number == before]
         source = min(found, key=lambda each: each.asking, default=None)
+        for each in found:
+            each.doubtful = each.doubtful or not asking
         others = [each for each in self._sources if each is not source]
         idle = [each for each in others if not each.asking]
         forgotten = idle[: max(0, len(idle) - MOST)]
@@ -46,11 +49,13 @@ class StopRequests:
         return any(each.asking for each in self._sources)
 
     def abandoned(self, publishers: int, now: float) -> bool:
-        """Whether all who ask are gone, at `now` [s].
+        """Whether nobody need be there who asks, at `now` [s]: who resets the stop may decide.
 
         That is so where each of the topic's `publishers` has just said that it asks for nothing,
-        and where there is none.
+        where there is none, and where each that asks may have taken it back since.
         """
+        if all(each.doubtful for each in self._sources if each.asking):
+            return True
         idle = [s for s in self._sources if not s.asking and now - s.heard < MEMORY]
         return len(idle) >= publishers
 
