@@ -119,9 +119,9 @@ def test_what_is_no_such_drive(name, disturbance) -> None:
     assert found(disturbance) is None
 
 
-def test_small_commands_prove_nothing() -> None:
-    small = 0.3 * COMMAND
-    assert found(lambda t: 2.0 * small, small) is None
+@pytest.mark.parametrize('share', [0.3, 6.3])  # of 15 % of the force limit
+def test_small_commands_and_those_at_the_limit_prove_nothing(share) -> None:
+    assert found(lambda t: 2.0 * share * COMMAND, share * COMMAND) is None
 
 
 @pytest.mark.parametrize('feedforward', [nominal_feedforward, no_feedforward])

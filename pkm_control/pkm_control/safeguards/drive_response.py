@@ -35,6 +35,8 @@ LEAST_RATIO, MOST_RATIO = 1.4, 2.8
 ANSWER = 0.5
 OTHERS = 0.5  # of its share of a force limit: what axes that obey may be disturbed by
 LEAST_COMMAND = 0.05  # of the force limit: less is answered by friction
+# Of it, in the first half of the first window: a push is too strong for a drive at its limit, too.
+MOST_COMMAND = 0.9
 
 
 class _Moment(NamedTuple):
@@ -100,15 +102,21 @@ class DriveResponse:
         if len(moments) <= FEWEST or time - moments[0].time < WINDOW:
             return None
         middle = moments[len(moments) // 2]
-        axis = self._opposed(moments[0], middle)
-        return axis if axis is not None and axis == self._opposed(middle, moments[-1]) else None
+        most = MOST_COMMAND if self._suspect is None else np.inf
+        early = self._opposed(moments[0], middle, most)
+        late = self._opposed(middle, moments[-1], np.inf)
+        return late if late == early else None
 
-    def _opposed(self, first: _Moment, last: _Moment) -> int | None:
-        """Return the worst axis whose drive does the opposite between two moments."""
+    def _opposed(self, first: _Moment, last: _Moment, most: float) -> int | None:
+        """Return the worst axis whose drive does the opposite between two moments.
+
+        Commands of `most` of the force limit prove nothing.
+        """
         command = last.command - first.command
-        least = LEAST_COMMAND * self._limit * (last.time - first.time)
+        limit = self._limit * (last.time - first.time)
         off = self._inertia @ (last.slip - first.slip)
-        suspect = (np.abs(command) > least) & (off * command > ANSWER * command**2)
+        suspect = (np.abs(command) > LEAST_COMMAND * limit) & (np.abs(command) < most * limit)
+        suspect &= off * command > ANSWER * command**2
         if not suspect.any():
             return None
         gained = self._inertia @ (last.velocity - first.velocity)
