@@ -135,9 +135,9 @@ def test_brakes(sag, listeners, closed, verdict) -> None:
     assert first_moves.brakes(MODEL, listeners, closed, before, after).verdict.value == verdict
 
 
-def test_a_servo_that_must_add_much_at_rest() -> None:
+def test_forces_at_rest_that_are_not_the_descriptions() -> None:
     still = way(0.0)
     assert first_moves.hold(MODEL, still)[0].verdict is Verdict.OK
-    heavy = replace(still, feedback=still.feedback + [0.0, -90.0, 0.0])
+    heavy = replace(still, command=still.command + [0.0, -90.0, 0.0])
     found = first_moves.hold(MODEL, heavy)[0]
-    assert found.verdict is Verdict.WARNING and found.found.startswith('most for y: -90')
+    assert found.verdict is Verdict.WARNING and found.found.startswith('most off for y: -90')

@@ -18,14 +18,16 @@ from pkm_dynamics.array_types import Floats
 STEADY = 0.7  # of the peak speed of a way: from here on friction slides and little accelerates
 EDGE = 10  # states of rest at either end of a way
 FEWEST = 10  # samples of a direction
+BLOCK = 10  # states of which forces are averaged before they are compared
 GOOD, BAD = 0.2, 0.5  # of the way: how far an axis ends from where it was to
 STILL = 0.2  # of the way: what other axes move meanwhile
-SERVO_SHARE = 0.1  # of the force limit: more from the servo at rest is not friction alone
+SERVO_SHARE = 0.1  # of the force limit: more beside the load at rest is not friction alone
 LOAD_SHARE = 0.1  # the same for what the load is off
 EXPECTED_SHARE = 0.05  # a load below this tells nothing of signs
 SCALE = 0.2  # by which measured forces may differ from the commanded ones
 # Standard error of that scale beyond which it is not judged: the forces hardly changed.
 UNSURE = 0.1
+SURE = 3.0  # standard errors
 LATE = 1.2  # of `stop_time` until the robot stands
 STANDS = 0.005  # of the way of a stop: nearer to its end the robot stands
 SAG = 1e-3  # [m, rad] that brakes may let an axis move
@@ -51,13 +53,13 @@ class Way:
 
 
 def hold(model: ClosedChainModel, way: Way) -> list[Finding]:
-    """Judge the first hold: what the servo must add to the description's forces."""
+    """Judge the first hold: what the commands are beyond the description's forces at rest."""
     limit = np.asarray(model.force_limit)
-    share = np.abs(way.feedback.mean(axis=0)) / limit
+    beyond = way.command.mean(axis=0) - _at_rest(model, way.position)
+    share = np.abs(beyond) / limit
     axis = int(np.argmax(share))
-    name, added = model.actuated_joints[axis], way.feedback[:, axis].mean()
-    found = f'most for {name}: {added:.4g} N or N m, {share[axis]:.1%} of its limit'
-    check = 'servo at rest'
+    name, check = model.actuated_joints[axis], 'forces at rest'
+    found = f'most off for {name}: {beyond[axis]:.4g} N or N m, {share[axis]:.1%} of its limit'
     if share[axis] > SERVO_SHARE:
         advice = 'load, masses or signs are not those of the description: see the lines of load'
         return [warning(check, found, advice)]
@@ -80,7 +82,9 @@ def axis_moves(model: ClosedChainModel, axis: int, asked: float, there: Way, bac
             check, found, 'it does not go where it is told: drive, encoder, or it is stuck'
         )
     if off > GOOD or others > STILL * abs(asked):
-        return warning(check, found, 'friction, a coupling, or the wrong order of the axes')
+        return warning(
+            check, found, 'friction (a feedforward model helps), or a wrong order of the axes'
+        )
     longer = 'longer, or turned forward,' if asked > 0.0 else 'shorter, or turned backward,'
     return ok(check, f'{found}; look: it became {longer} and then came back')
 
@@ -101,10 +105,7 @@ def load_and_friction(
     load, friction = 0.5 * (means[0] + means[1]), 0.5 * (means[0] - means[1])
     if there.moved[axis] < 0.0:
         friction = -friction
-    place = np.vstack(places).mean(axis=0)[None]
-    still = np.zeros_like(place)
-    rest = model.motion_from_actuators(place, still, still)
-    expected = float(model.inverse_dynamics(rest)[0, axis])
+    expected = float(_at_rest(model, np.vstack(places))[axis])
     off = (load - expected) / limit
     found = f'{load:.4g} N or N m, {expected:.4g} by the description: {off:+.1%} of the limit'
     if abs(expected) > EXPECTED_SHARE * limit and load * expected < 0.0:
@@ -132,9 +133,10 @@ def measured_force(model: ClosedChainModel, axis: int, there: Way, back: Way) ->
     measured = np.hstack([there.force[:, axis], back.force[:, axis]])
     told = np.hstack([there.command[:, axis], back.command[:, axis]])
     known = np.isfinite(measured)
-    if known.sum() < FEWEST:
+    if known.sum() < FEWEST * BLOCK:
         return skipped(check, 'too few forces with the stamps of states')
-    measured, told = measured[known], told[known]
+    # noise of the servo is in both, but not at the same instants
+    measured, told = _blocks(measured[known]), _blocks(told[known])
     design = np.vstack([told, np.ones_like(told)]).T
     (scale, zero), *_ = np.linalg.lstsq(design, measured, rcond=None)
     residual = measured - design @ (scale, zero)
@@ -144,7 +146,7 @@ def measured_force(model: ClosedChainModel, axis: int, there: Way, back: Way) ->
         return skipped(check, f'the commands hardly changed: {found}')
     if scale < 0.0:
         return failed(check, found, 'the sign of the current, or of its force constant')
-    if abs(scale - 1.0) > SCALE:
+    if abs(scale - 1.0) > SCALE + SURE * deviation:
         return warning(check, found, 'force constant, unit, gear, or a drive that gives less')
     return ok(check, found)
 
@@ -182,6 +184,19 @@ def brakes(
     if not closed:
         return warning(check, f'{found}; they did not report closed', 'report on `brakes/closed`')
     return ok(check, found)
+
+
+def _at_rest(model: ClosedChainModel, positions: Floats) -> Floats:
+    """Forces (n_a,) [N, N m] of the description at rest in the middle of positions (N, n_a)."""
+    place = positions.mean(axis=0)[None]
+    still = np.zeros_like(place)
+    return np.asarray(model.inverse_dynamics(model.motion_from_actuators(place, still, still))[0])
+
+
+def _blocks(values: Floats) -> Floats:
+    """Means of `BLOCK` values each."""
+    count = len(values) // BLOCK
+    return np.asarray(values[: count * BLOCK].reshape(count, BLOCK).mean(axis=1))
 
 
 def _steady(way: Way, axis: int) -> np.ndarray:
