@@ -74,6 +74,15 @@ def test_a_request_whose_publisher_is_gone_may_be_reset() -> None:
     assert not requests.open
 
 
+def test_a_reset_forgets_nobody_who_asks_for_nothing() -> None:
+    requests = StopRequests()
+    requests.hear(50, False, 0.0)
+    requests.clear()
+    requests.hear(50, True, 1.0)  # of another one
+    requests.hear(51, False, 1.1)  # of the first one
+    assert requests.open
+
+
 def test_without_numbers_the_last_word_counts() -> None:
     requests = StopRequests()
     requests.hear(None, True, 0.0)

@@ -60,5 +60,5 @@ class StopRequests:
         return len(idle) >= publishers
 
     def clear(self) -> None:
-        """Forget who has asked."""
-        self._sources = []
+        """Forget who has asked; the others go on with their numbers."""
+        self._sources = [each for each in self._sources if not each.asking]
