@@ -20,7 +20,7 @@ from pkm_control.gains import servo_gains
 from pkm_description import Description, MotorSide, Payload, with_force_constants, with_payload
 from pkm_description.description import JOINT, MOTOR
 from pkm_description.errors import SimulationError
-from pkm_description.transmissions.motor_side import side_of
+from pkm_description.transmissions.motor_side import described_side
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.limits.feasibility import check_feasibility
@@ -145,7 +145,7 @@ def measured_arrays(
     if period is not None:
         arrays['period'] = period
     currents, known = recording.currents[run], np.isfinite(constants)
-    if (motors := side_of(model.description, model.description.side, {})) is not None:
+    if (motors := described_side(model.description)) is not None:
         return arrays | _of_motors(arrays, currents, motors, constants)
     if known.all():
         return arrays | {'currents': currents, 'force_constants': constants}

@@ -298,9 +298,8 @@ class TrajectoryController:
         if moving:
             at_full_speed = desired.phase is Phase.RUN
             self._statistics.add(error, bool(saturated.any()), at_full_speed)
-        if opposed := self._response.check(time, self._servo.rate, self._velocity, force, command):
-            raise ControlFault(opposed.event.code, opposed.message)
-        self._supervise(interval, moving, error)
+        opposed = self._response.check(time, self._servo.rate, self._velocity, force, command)
+        self._supervise(interval, moving, error, opposed)
         ended = moving and desired.phase is Phase.HOLD and self._fault is fault
         return StepResult(
             time=time,
@@ -345,9 +344,13 @@ class TrajectoryController:
             )
         return interval
 
-    def _supervise(self, interval: float, moving: bool, error: Floats) -> None:
-        speeds = self._velocity, self._servo.rate
-        finding = self._supervisor.check(interval, moving, self._measured, error, *speeds)
+    def _supervise(
+        self, interval: float, moving: bool, error: Floats, finding: Finding | None
+    ) -> None:
+        """Stop for this finding, or else for what the bounds say."""
+        if finding is None:
+            speeds = self._velocity, self._servo.rate
+            finding = self._supervisor.check(interval, moving, self._measured, error, *speeds)
         if finding is None and moving and self._fault is None:
             finding = self._look(interval, error)
         if finding is None:

@@ -27,6 +27,18 @@ RADII = 0.125, 0.0625  # [m] of the spheres at the base and on the platform
 OBSTACLE = (2.0, 0.0, 0.0)  # [m] centre of that at the base
 WORKSPACE = 'workspace: {position_lower: [-0.5, -.inf, -0.5], position_upper: [1.25, 0.5, .inf]'
 
+# Two motors move `lift` and `tip` together, one moves `across` by a screw, none is of `along`.
+GEARS = """
+transmissions:
+  wrist:
+    joints: [lift, tip]
+    motors: {one: {force_constant: 0.5}, two: {force_constant: 0.25}}
+    matrix: [[0.02, 0.01], [0.04, -0.03]]
+  rail: {joints: [across], motors: [screw], lead: -0.005}
+"""
+WRIST = '    matrix: [[0.02, 0.01], [0.04, -0.03]]\n'
+TURNED_GEARS = GEARS.replace(WRIST, f'{WRIST}    offset: [0.0, 0.2]\n')
+
 
 def slides(tilt: float | None = None) -> Description:
     """Return the robot, with a largest tilt of its platform [rad] where one is given."""

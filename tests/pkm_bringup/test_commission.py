@@ -115,7 +115,7 @@ def test_a_failed_move_ends_the_list_with_the_controller_inactive(laboratory, mo
     laboratory.fresh()
     bounds = laboratory.loop.controller.options
     failing = failed('servo at rest', 'too much', '')
-    monkeypatch.setattr(commission_moves.first_moves, 'hold', lambda *_: [failing])
+    monkeypatch.setattr(commission_moves.first_moves, 'hold', lambda *_: failing)
     found = first_moves(laboratory, monkeypatch, active=True)
     assert list(found.values()) == [failing]
     assert not laboratory.active and laboratory.loop.controller.options == bounds

@@ -30,7 +30,7 @@ def way(distance, load=LOAD, friction=FRICTION, came=1.0, axis=Z, noise=0.0):
     command = np.zeros((len(time), 3))
     command[:, axis] = load + friction * np.sign(speed[:, axis])
     command += noise * rng.normal(size=command.shape)
-    return Way(time, position, speed, 0.1 * command, command, np.zeros(len(time), dtype=bool))
+    return Way(time, position, speed, command, np.zeros(len(time), dtype=bool))
 
 
 def both(**how):
@@ -116,11 +116,11 @@ def test_the_time_of_a_stop(duration, verdict) -> None:
     place[:, Z] = speed * (np.minimum(time, 0.0) + stopped)
     stopping = (time >= 0.0) & (time < duration)
     still = np.zeros_like(place)
-    found = first_moves.stop(MODEL, Z, 0.4, Way(time, place, still, still, still, stopping))
+    found = first_moves.stop(MODEL, Z, 0.4, Way(time, place, still, still, stopping))
     assert found.verdict.value == verdict
     travel = 1e3 * speed * 0.5 * duration
     assert f'{travel:.2g} mm' in found.found
-    none = Way(time, place, still, still, still, np.zeros_like(stopping))
+    none = Way(time, place, still, still, np.zeros_like(stopping))
     assert first_moves.stop(MODEL, Z, 0.4, none).verdict is Verdict.SKIPPED
 
 
@@ -137,7 +137,7 @@ def test_brakes(sag, listeners, closed, verdict) -> None:
 
 def test_forces_at_rest_that_are_not_the_descriptions() -> None:
     still = way(0.0)
-    assert first_moves.hold(MODEL, still)[0].verdict is Verdict.OK
+    assert first_moves.hold(MODEL, still).verdict is Verdict.OK
     heavy = replace(still, command=still.command + [0.0, -90.0, 0.0])
-    found = first_moves.hold(MODEL, heavy)[0]
+    found = first_moves.hold(MODEL, heavy)
     assert found.verdict is Verdict.WARNING and found.found.startswith('most off for y: -90')

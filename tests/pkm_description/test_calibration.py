@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from slides import slides
+from slides import TURNED_GEARS, slides
 
 import pkm_description
 from pkm_description import DescriptionError, MotorSide
@@ -20,16 +20,7 @@ from pkm_description.transmissions.calibration import (
 )
 from pkm_description.transmissions.motor_side import spoken_by
 
-GEARS = """
-side: motor
-transmissions:
-  wrist:
-    joints: [lift, tip]
-    motors: {one: {force_constant: 0.5}, two: {force_constant: 0.25}}
-    matrix: [[0.02, 0.01], [0.04, -0.03]]
-    offset: [0.0, 0.2]
-  rail: {joints: [across], motors: [screw], lead: -0.005}
-"""
+GEARS_OF_MOTORS = f'\nside: motor{TURNED_GEARS}'
 RAIL = -0.005  # [m/rad]
 SIGNS = list(itertools.product((1, -1), (1, -1)))
 
@@ -41,7 +32,7 @@ def plain():
 
 @pytest.fixture(scope='module')
 def geared(plain):
-    return pkm_description.loads(plain.urdf, plain.yaml_text + GEARS)
+    return pkm_description.loads(plain.urdf, plain.yaml_text + GEARS_OF_MOTORS)
 
 
 @pytest.fixture

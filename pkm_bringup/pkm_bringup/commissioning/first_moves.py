@@ -21,13 +21,13 @@ FEWEST = 10  # samples of a direction
 BLOCK = 10  # states of which forces are averaged before they are compared
 GOOD, BAD = 0.2, 0.5  # of the way: how far an axis ends from where it was to
 STILL = 0.2  # of the way: what other axes move meanwhile
-SERVO_SHARE = 0.1  # of the force limit: more beside the load at rest is not friction alone
-LOAD_SHARE = 0.1  # the same for what the load is off
+LOAD_SHARE = 0.1  # of the force limit: a load farther off is not that of the description
 EXPECTED_SHARE = 0.05  # a load below this tells nothing of signs
 SCALE = 0.2  # by which measured forces may differ from the commanded ones
 # Standard error of that scale beyond which it is not judged: the forces hardly changed.
 UNSURE = 0.1
-SURE = 3.0  # standard errors
+SURE = 3.0  # standard errors or deviations
+JAMS = 0.5  # of the force limit: more friction leaves too little to move with
 LATE = 1.2  # of `stop_time` until the robot stands
 STANDS = 0.005  # of the way of a stop: nearer to its end the robot stands
 SAG = 1e-3  # [m, rad] that brakes may let an axis move
@@ -40,7 +40,6 @@ class Way:
     time: Floats
     position: Floats  # [m, rad]
     desired_velocity: Floats  # [m/s, rad/s]
-    feedback: Floats  # [N, N m] of the servo
     command: Floats  # [N, N m]
     stopping: NDArray[np.bool_]  # (N,) whether the motion is brought to rest
     force: Floats | None = None  # [N, N m] measured; None where nothing is
@@ -52,7 +51,7 @@ class Way:
         return np.asarray(ends)
 
 
-def hold(model: ClosedChainModel, way: Way) -> list[Finding]:
+def hold(model: ClosedChainModel, way: Way) -> Finding:
     """Judge the first hold: what the commands are beyond the description's forces at rest."""
     limit = np.asarray(model.force_limit)
     beyond = way.command.mean(axis=0) - _at_rest(model, way.position)
@@ -60,10 +59,10 @@ def hold(model: ClosedChainModel, way: Way) -> list[Finding]:
     axis = int(np.argmax(share))
     name, check = model.actuated_joints[axis], 'forces at rest'
     found = f'most off for {name}: {beyond[axis]:.4g} N or N m, {share[axis]:.1%} of its limit'
-    if share[axis] > SERVO_SHARE:
+    if share[axis] > LOAD_SHARE:
         advice = 'load, masses or signs are not those of the description: see the lines of load'
-        return [warning(check, found, advice)]
-    return [ok(check, found)]
+        return warning(check, found, advice)
+    return ok(check, found)
 
 
 def axis_moves(model: ClosedChainModel, axis: int, asked: float, there: Way, back: Way) -> Finding:
@@ -117,10 +116,10 @@ def load_and_friction(
         first = ok(checks[0], found)
     spread = float(np.hypot(*(each.std() / np.sqrt(len(each)) for each in forces)))
     found = f'{friction:.4g} N or N m, {friction / limit:.1%} of the limit'
-    if friction < -3.0 * spread and -friction > EXPECTED_SHARE * limit:
+    if friction < -SURE * spread and -friction > EXPECTED_SHARE * limit:
         advice = 'forces that help a motion: something else drives it, or it was pushed'
         return first, warning(checks[1], found, advice)
-    if friction > 0.5 * limit:
+    if friction > JAMS * limit:
         return first, warning(checks[1], found, 'a brake that drags, a guide that jams')
     return first, ok(checks[1], found)
 
@@ -159,7 +158,7 @@ def stop(model: ClosedChainModel, axis: int, stop_time: float, way: Way) -> Find
     since = way.time >= way.time[np.argmax(way.stopping)]
     time, place = way.time[since], way.position[since, axis]
     rest = float(place[-EDGE:].mean())
-    away = np.abs(place - rest) > max(STANDS * float(np.ptp(place)), 3.0 * place[-EDGE:].std())
+    away = np.abs(place - rest) > max(STANDS * float(np.ptp(place)), SURE * place[-EDGE:].std())
     stands = float(time[away][-1] - time[0]) if away.any() else 0.0
     travel = abs(rest - float(place[0]))
     found = f'{name} stands {stands:.2f} s and {1e3 * travel:.2g} mm or mrad after'

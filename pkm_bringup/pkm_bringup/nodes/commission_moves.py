@@ -124,7 +124,7 @@ class CommissionMoves:
     def _moves(self, stop_time: float) -> Iterator[Finding]:
         model = self._model
         self._tell('holds')
-        yield from first_moves.hold(model, self._hold())
+        yield first_moves.hold(model, self._hold())
         for axis, name in enumerate(model.actuated_joints):
             way = self._distance(axis)
             self._tell(f'moves {name} by {1e3 * way:+.3g} mm or mrad and back')
@@ -308,7 +308,7 @@ class CommissionMoves:
         time = np.array([_stamp(each) for each in states])
         arrays = {
             name: np.array([getattr(each, name) for each in states])
-            for name in ('position', 'desired_velocity', 'feedback', 'command')
+            for name in ('position', 'desired_velocity', 'command')
         }
         return Way(
             time=time,

@@ -14,7 +14,7 @@ from pkm_control.control_types import ErrorCode
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.nodes.follow_server import Check, FollowServer
 from pkm_description.errors import TrajectoryError
-from pkm_description.transmissions.motor_side import side_of
+from pkm_description.transmissions.motor_side import described_side
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.limits.goal_check import GoalPlan, checked_execution
@@ -90,8 +90,7 @@ def plan_of(
     require_size('joint_names', longest, LONGEST_NAME, 'characters')
     require_size('points', len(message.points), MOST_POINTS, 'points')
     _require_stamp(message, now)
-    description, names = model.description, list(message.joint_names)
-    motors = side_of(description, description.side, {})  # positions as described, not as encoded
+    motors, names = described_side(model.description), list(message.joint_names)
     ours = list(model.actuated_joints)
     if motors is None or set(names) != set(motors.motors):
         motors = None

@@ -123,22 +123,24 @@ class PoseWatch:
             return Sight(Finding(StopEvent.SINGULARITY_AHEAD, message))
         duration = float((np.abs(velocity) / self._deceleration).max())
         braking = self._options.reaction_time + 0.5 * duration  # [s] at the present speed
-        if (stop := self._workspace(here, desired, braking if far else 0.0)) is not None:
+        ahead = braking if far else None
+        if (stop := self._workspace(here, desired, ahead)) is not None:
             return Sight(stop)
         return self._conditioning(condition, braking)
 
     def _workspace(
-        self, here: PlatformMotion, desired: PlatformMotion, braking: float
+        self, here: PlatformMotion, desired: PlatformMotion, braking: float | None
     ) -> Finding | None:
         """Return why to stop for the workspace; what the path has beyond it is allowed.
 
-        With a `braking` [s] of zero it is not looked ahead: who follows with an error within its
+        Without a time of `braking` [s] it is not looked ahead: who follows with an error within its
         bound brakes where the path does, if a little later.
         """
-        for event, time, words in (
-            (StopEvent.WORKSPACE_LEFT, 0.0, 'is'),
-            (StopEvent.WORKSPACE_AHEAD, braking, 'comes to rest after full braking'),
-        ):
+        looks = [(StopEvent.WORKSPACE_LEFT, 0.0, 'is')]
+        if braking is not None:
+            words = 'comes to rest after full braking'
+            looks.append((StopEvent.WORKSPACE_AHEAD, braking, words))
+        for event, time, words in looks:
             out, path = self._outside(here, time), self._outside(desired, time)
             beyond = out - np.maximum(path, 0.0) > self._options.stroke_tolerance
             if beyond.any():

@@ -17,7 +17,7 @@ from pkm_description.description import MOTOR, Array, Description, EncoderAndDri
 from pkm_description.description_files import read_text
 from pkm_description.errors import DescriptionError
 from pkm_description.sidecar import known_keys, mapping, number, read_mapping
-from pkm_description.transmissions.motor_side import MotorSide, side_of
+from pkm_description.transmissions.motor_side import MotorSide, described_side
 from pkm_description.xml_elements import suggestion
 
 KEYS = ('robot', 'joints', 'motors')
@@ -148,7 +148,7 @@ def homed(description: Description, measured: Array, joints: Array) -> Descripti
     joints
         Where the actuated joints are (n_a,) [m, rad].
     """
-    plain = side_of(description, description.side, {}) or MotorSide.of(description, ())
+    plain = described_side(description) or MotorSide.of(description, ())
     found = {}
     there = plain.motor_positions(joints)
     for name, place, said in zip(plain.motors, there.tolist(), measured.tolist(), strict=True):

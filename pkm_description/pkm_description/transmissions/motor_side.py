@@ -134,6 +134,11 @@ def spoken_by(description: Description) -> MotorSide | None:
     return side_of(description, description.side, description.calibration)
 
 
+def described_side(description: Description) -> MotorSide | None:
+    """The same without the calibration of a machine."""
+    return side_of(description, description.side, {})
+
+
 def side_of(
     description: Description, side: str, calibration: Mapping[str, EncoderAndDrive]
 ) -> MotorSide | None:

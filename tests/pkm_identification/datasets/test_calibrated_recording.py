@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from slides import slides
+from slides import GEARS, slides
 
 import pkm_description
 from pkm_description import DatasetError
@@ -20,15 +20,6 @@ FLIPPED = {'tip': EncoderAndDrive(-1, 0.3, 1), 'across': EncoderAndDrive(1, -0.2
 OF_MOTORS = {'one': EncoderAndDrive(-1, 3.0, 1), 'screw': EncoderAndDrive(-1, 2.0, -1)}
 # q = encoder said + offset of `tip` and `across`, in the order of the drives
 ENCODERS, ZEROS, DRIVES = [1, -1, 1, 1], [0, 0.3, -0.2, 0], [1, 1, -1, 1]
-GEARS = """
-side: motor
-transmissions:
-  wrist:
-    joints: [lift, tip]
-    motors: {one: {force_constant: 0.5}, two: {force_constant: 0.25}}
-    matrix: [[0.02, 0.01], [0.04, -0.03]]
-  rail: {joints: [across], motors: [screw], lead: -0.005}
-"""
 
 
 @pytest.fixture(scope='module')
@@ -76,7 +67,9 @@ def test_the_calibration_of_the_recording_counts_alone(model, said):
 def test_motors(model, said):
     """One drives two joints, by a current; another turns its spindle backwards."""
     plain = model.description
-    geared = ClosedChainModel(pkm_description.loads(plain.urdf, plain.yaml_text + GEARS))
+    geared = ClosedChainModel(
+        pkm_description.loads(plain.urdf, f'{plain.yaml_text}\nside: motor{GEARS}')
+    )
     names = ('one', 'two', 'screw', 'along')
     constants = {'one': 0.5, 'two': 0.25, 'screw': 0.1, 'along': 20.0}
     given = recording(names, said, 'currents', OF_MOTORS, side='motor', force_constants=constants)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from slides import slides, three_sines
+from slides import TURNED_GEARS, slides, three_sines
 
 import pkm_description
 from pkm_description import DatasetError, EstimationError, MotorSide
@@ -13,21 +13,12 @@ from pkm_identification import identify, load
 from pkm_identification.datasets import Recording
 
 PERIOD, RATE, NOISE = 2.0, 250.0, 0.1  # [s, Hz, N]
-SECTION = """
-transmissions:
-  wrist:
-    joints: [lift, tip]
-    motors: {one: {force_constant: 0.5}, two: {force_constant: 0.25}}
-    matrix: [[0.02, 0.01], [0.04, -0.03]]
-    offset: [0.0, 0.2]
-  rail: {joints: [across], motors: [screw], lead: -0.005}
-"""
 
 
 @pytest.fixture(scope='module')
 def model():
     plain = slides()
-    return ClosedChainModel(pkm_description.loads(plain.urdf, plain.yaml_text + SECTION))
+    return ClosedChainModel(pkm_description.loads(plain.urdf, plain.yaml_text + TURNED_GEARS))
 
 
 @pytest.fixture(scope='module')
@@ -225,7 +216,7 @@ def test_long_recordings_are_turned_block_by_block(monkeypatch, tmp_path, arrays
     monkeypatch.setattr(source, 'LONG', 1000)
     monkeypatch.setattr(source, 'BLOCK', 256)
     plain = slides()
-    model = ClosedChainModel(pkm_description.loads(plain.urdf, plain.yaml_text + SECTION))
+    model = ClosedChainModel(pkm_description.loads(plain.urdf, plain.yaml_text + TURNED_GEARS))
     path = tmp_path / 'run.npz'
     np.savez(path, joint_names=list(side.motors), side='motor', **arrays)
     found = load(path)
