@@ -20,8 +20,10 @@ pytest.importorskip('rclpy')
 from node_rights import KINDS, Uses, used_names
 from policies import OTHERS, POLICIES, PREFIX, VERSION, allowed, enclave_of, expected, written
 
+from pkm_bringup.processes import NodeProcesses, ProcessError
+
 CONTROLLER = 'trajectory_controller'
-# They start the nodes of a simulated robot themselves, without security.
+# They start the nodes of a simulated robot themselves, and only without security.
 WITHOUT_POLICY = {'pkm_client', 'pkm_bench', 'pkm_bench_goal', 'pkm_bench_listener'}
 # What moves, frees or blinds a robot, and who may do it.
 ROBOTS = {'simulated_robot', 'robot'}
@@ -38,18 +40,18 @@ ENTITLED = {
     ('publish', f'{CONTROLLER}/enabling_device'): {'stop_device'},
     ('publish', f'{CONTROLLER}/speed_override'): {'operator'},
     ('publish', f'{CONTROLLER}/joint_trajectory'): set(),
-    ('publish', f'{CONTROLLER}/heartbeat'): {'excitation_server'},
+    ('publish', f'{CONTROLLER}/heartbeat'): {'excitation_server', 'pkm_commission_move'},
     ('publish', 'excitation_server/heartbeat'): {'pkm_excite'},
-    ('request', f'{CONTROLLER}/change_state'): {'operator'},
+    ('request', f'{CONTROLLER}/change_state'): {'operator', 'pkm_commission_move'},
     ('request', f'{CONTROLLER}/reset_protective_stop'): {'operator'},
     ('request', f'{CONTROLLER}/protective_stop'): {'operator'},
     ('request', f'{CONTROLLER}/recover'): {'operator'},
     ('request', f'{CONTROLLER}/set_parameters'): {'operator'},
-    ('request', f'{CONTROLLER}/set_parameters_atomically'): set(),
+    ('request', f'{CONTROLLER}/set_parameters_atomically'): {'pkm_commission_move'},
     ('request', f'{CONTROLLER}/set_model'): {'estimation_server'},
     ('request', 'estimation_server/apply_model'): {'operator'},
     ('call', f'{CONTROLLER}/follow_platform_trajectory'): {'excitation_server'},
-    ('call', f'{CONTROLLER}/jog'): {'operator'},
+    ('call', f'{CONTROLLER}/jog'): {'operator', 'pkm_commission_move'},
     ('call', 'excitation_server/excite'): {'operator', 'pkm_excite'},
 }
 
@@ -95,10 +97,19 @@ def node_names(path: Path) -> set[str]:
             continue
         made = ast.unparse(call.func)
         first = call.args[0]
-        is_node = made in ('super().__init__', 'Node', 'GraphClient', 'rclpy.create_node')
-        if is_node and isinstance(first, ast.Constant) and isinstance(first.value, str):
-            names.add(first.value)
+        if made in ('super().__init__', 'Node', 'GraphClient', 'rclpy.create_node'):
+            chosen = (first.body, first.orelse) if isinstance(first, ast.IfExp) else (first,)
+            texts = (each.value for each in chosen if isinstance(each, ast.Constant))
+            names |= {text for text in texts if isinstance(text, str)}
     return names
+
+
+def test_who_has_no_policy_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pkm demo` and `pkm bench`, before they start a node."""
+    monkeypatch.setenv('ROS_SECURITY_ENABLE', 'true')
+    with NodeProcesses(tmp_path) as processes:
+        with pytest.raises(ProcessError, match="'robot' has no key, and ROS_SECURITY_ENABLE is"):
+            processes.start('robot', 'this')
 
 
 @pytest.mark.parametrize(('kind', 'name'), ENTITLED, ids=' '.join)

@@ -7,6 +7,7 @@ replay. The arguments of view.launch.py are arguments of this file, too.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
@@ -64,11 +65,16 @@ ARGUMENTS = (
 
 
 def play(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Start `ros2 bag play`; errors name the missing bag or package."""
+    """Start `ros2 bag play`; errors name the missing bag or package, or the security."""
     values = context.launch_configurations
     bag = Path(values['bag']).expanduser()
     if not bag.exists():
         raise RuntimeError(f'bag:={values["bag"]}: no such folder or file')
+    if os.environ.get('ROS_SECURITY_ENABLE') == 'true':
+        raise RuntimeError(
+            'a replay publishes what only the robot may, and has no key: where ROS_SECURITY_ENABLE '
+            'is true nothing is played; set it to false, and another ROS_DOMAIN_ID'
+        )
     try:
         get_package_prefix('ros2bag')
     except PackageNotFoundError as error:

@@ -1,4 +1,7 @@
-"""Nodes as child processes: start them, watch them, end them, keep what they said."""
+"""Nodes as child processes: start them, watch them, end them, keep what they said.
+
+They have no SROS 2 enclaves.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,11 @@ class NodeProcesses:
         """Start `python -m module` as the node `node` with ROS parameters."""
         if node in self._running:
             raise ProcessError(f"node '{node}' is already running")
+        if os.environ.get('ROS_SECURITY_ENABLE') == 'true':
+            raise ProcessError(
+                f"node '{node}' has no key, and ROS_SECURITY_ENABLE is true: set it to false for a "
+                'graph that simulates its robot'
+            )
         self.log_folder.mkdir(parents=True, exist_ok=True)
         log = self.log_folder / f'{node}.log'
         command = [sys.executable, '-m', module, *_ros_arguments(parameters or {})]

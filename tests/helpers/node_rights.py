@@ -6,15 +6,22 @@ import os
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from graph import Graph
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from monitored_recordings import recorded
 from rclpy.node import Node
 
 import pkm_description
-from pkm_bringup.nodes.commission_client import CommissionClient
+from pkm_bringup.commissioning.check_lines import any_failed
+from pkm_bringup.nodes import commission_moves
+from pkm_bringup.nodes.commission_client import CONTROLLER, CommissionClient
+from pkm_bringup.nodes.commission_moves import CommissionMoves
 from pkm_bringup.nodes.estimate_listener import EstimateListener
 from pkm_bringup.nodes.excite_client import run_excitation
 from pkm_bringup.nodes.graph_client import GraphClient, GraphError
@@ -115,18 +122,17 @@ def used_names(folder: Path) -> dict[str, Uses]:
     """Let every node do what it does, in lockstep; what each used of the graph."""
     model = ClosedChainModel(pkm_description.load(ROBOT))
     own = ('lockstep:=true', 'update_mode:=state', 'autostart:=true', 'seed:=1')
+    own += ('feedforward:=nominal',)  # else friction ends the first moves
     folders = (f'data_folder:={folder}', 'topic_timeout:=60.0')
     with WatchedGraph(*own, *folders, *monitored(model, folder)) as graph:
         for create in (DescriptionPublisher, EstimationServer, ExcitationServer):
             graph.add(create)
         excite(graph, model, folder)
+        commission(graph, model)
         graph.add(StateCompleter)
         for create in (OnlineEstimator, ForceMonitorNode):
             node = graph.add(create).get_name()
             graph.until_used(node, 'subscribe', 'motor_currents')
-        with CommissionClient(model, check=graph.spin) as commission:
-            wanted = graph.uses['pkm_commission']['subscribe']
-            commission.listen(60.0, lambda: 'motor_currents' in wanted)
         with EstimateListener('online_estimator/parameters', model.description):
             graph.until_used('pkm_monitor', 'subscribe', 'online_estimator/parameters')
         return dict(graph.uses)
@@ -156,6 +162,23 @@ def excite(graph: WatchedGraph, model: ClosedChainModel, folder: Path) -> None:
             with suppress(GraphError):
                 run_excitation(client, goal, server, 60.0, lambda _: None)
     graph.until_used('trajectory_controller', 'publish', 'effort_controller/commands')
+
+
+def commission(graph: WatchedGraph, model: ClosedChainModel) -> None:
+    """Let the check-list listen, alone and before the first moves, which are as short as can be."""
+    change = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_DEACTIVATE))
+    service = f'{NAMESPACE}/{CONTROLLER}/change_state'
+    graph.until(lambda: graph.call(ChangeState, service, change).success)
+    short = {'HOLD': 0.05, 'DISTANCE': 1e-3, 'SILENCE': inf, 'HEARTBEAT_TIMEOUT': 0.0}
+    for moves in (False, True):
+        with CommissionClient(model, check=graph.spin, moves=moves) as client:
+            heard = graph.uses[client.node.get_name()]['subscribe']
+            client.listen(60.0, lambda heard=heard: 'motor_currents' in heard)
+            if moves:
+                with patch.multiple(commission_moves, **short):
+                    findings = CommissionMoves(client, lambda _: None).run(active=False)
+                assert not any_failed(findings), findings
+            graph.look()
 
 
 def monitored(model: ClosedChainModel, folder: Path) -> tuple[str, str]:

@@ -226,6 +226,14 @@ def test_replay_names_what_is_missing(
         resolved('replay', bag=str(tmp_path))
 
 
+def test_nothing_is_replayed_into_a_secured_graph(
+    ros2bag: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('ROS_SECURITY_ENABLE', 'true')
+    with pytest.raises(RuntimeError, match='ROS_SECURITY_ENABLE'):
+        resolved('replay', bag=str(ROOT))
+
+
 def test_what_moves_the_robot_never_comes_back_by_itself() -> None:
     context = LaunchContext()
     values = {

@@ -55,19 +55,26 @@ class Topics(NamedTuple):
 
 
 class CommissionClient(GraphClient):
-    """Hears a robot for a while and judges it."""
+    """Hears a robot for a while and judges it.
+
+    One that `moves` the robot afterwards is a node of another name: with SROS 2 it takes another
+    key.
+    """
 
     def __init__(
         self,
         model: ClosedChainModel,
         topics: Topics | None = None,
         check: Callable[[], None] = lambda: None,
+        moves: bool = False,
     ) -> None:
         self.model, self._topics = model, topics or Topics()
         for topic in self._topics:
             _require_name(topic)
         names = dict(zip(Topics(), self._topics, strict=True))
-        super().__init__('pkm_commission', check, remappings=names)
+        super().__init__(
+            'pkm_commission_move' if moves else 'pkm_commission', check, remappings=names
+        )
         self.states: list[tuple[float, JointState]] = []
         self._forces = self._efforts = 0
         self._said: dict[str, Any] = {}

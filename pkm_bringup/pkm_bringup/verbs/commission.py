@@ -71,7 +71,7 @@ def run(arguments: Namespace) -> int:
     with progress('check-list') as update:
         model = load_model(arguments.robot, update)
         update('listens')
-        with CommissionClient(model, topics) as client:
+        with CommissionClient(model, topics, moves=arguments.move) as client:
             findings = client.listen(arguments.time)
             if arguments.move and not any_failed(findings):
                 findings += CommissionMoves(client, update).run(client.state()[1])
