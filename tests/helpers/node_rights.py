@@ -19,7 +19,7 @@ from rclpy.node import Node
 
 import pkm_description
 from pkm_bringup.commissioning.check_lines import any_failed
-from pkm_bringup.nodes import commission_moves
+from pkm_bringup.nodes import commission_moves, lifeline
 from pkm_bringup.nodes.commission_client import CONTROLLER, CommissionClient
 from pkm_bringup.nodes.commission_moves import CommissionMoves
 from pkm_bringup.nodes.estimate_listener import EstimateListener
@@ -169,13 +169,14 @@ def commission(graph: WatchedGraph, model: ClosedChainModel) -> None:
     change = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_DEACTIVATE))
     service = f'{NAMESPACE}/{CONTROLLER}/change_state'
     graph.until(lambda: graph.call(ChangeState, service, change).success)
-    short = {'HOLD': 0.05, 'DISTANCE': 1e-3, 'SILENCE': inf, 'HEARTBEAT_TIMEOUT': 0.0}
+    short, patient = {'HOLD': 0.05, 'DISTANCE': 1e-3}, {'GONE': inf, 'HEARTBEAT_TIMEOUT': 0.0}
     for moves in (False, True):
         with CommissionClient(model, check=graph.spin, moves=moves) as client:
             heard = graph.uses[client.node.get_name()]['subscribe']
             client.listen(60.0, lambda heard=heard: 'motor_currents' in heard)
             if moves:
-                with patch.multiple(commission_moves, **short):
+                slow = patch.multiple(lifeline, **patient)
+                with slow, patch.multiple(commission_moves, **short):
                     findings = CommissionMoves(client, lambda _: None).run(active=False)
                 assert not any_failed(findings), findings
             graph.look()

@@ -12,9 +12,10 @@ from lifecycle_msgs.msg import Transition  # noqa: E402
 
 from pkm_bringup import cli  # noqa: E402
 from pkm_bringup.commissioning.check_lines import Verdict, failed  # noqa: E402
-from pkm_bringup.nodes import commission_client, commission_moves  # noqa: E402
+from pkm_bringup.nodes import commission_client, commission_moves, lifeline  # noqa: E402
 from pkm_bringup.nodes.commission_client import CommissionClient  # noqa: E402
 from pkm_bringup.nodes.commission_moves import CommissionMoves  # noqa: E402
+from pkm_bringup.nodes.graph_client import GraphError  # noqa: E402
 
 pytestmark = pytest.mark.ros
 ENOUGH, LONGEST = 200, 60.0  # states, [s]
@@ -38,7 +39,7 @@ def findings(laboratory):
     return {each.check: each for each in found}
 
 
-def first_moves(laboratory, monkeypatch, active):
+def first_moves(laboratory, monkeypatch, active, gone=np.inf):
     """Lines of the first moves; the robot takes some steps each time that the client waits."""
 
     def live():
@@ -48,8 +49,9 @@ def first_moves(laboratory, monkeypatch, active):
             if len(laboratory.rows) >= end:
                 break
 
-    monkeypatch.setattr(commission_moves, 'HEARTBEAT_TIMEOUT', 0.0)  # of any clock but lockstep's
-    for name, value in (('SILENCE', np.inf), ('DISTANCE', 4e-3), ('HOLD', 0.2), ('PATIENCE', 1.0)):
+    for name, value in (('HEARTBEAT_TIMEOUT', 0.0), ('GONE', gone)):  # lockstep knows no clock
+        monkeypatch.setattr(lifeline, name, value)
+    for name, value in (('DISTANCE', 4e-3), ('HOLD', 0.2), ('PATIENCE', 1.0)):
         monkeypatch.setattr(commission_moves, name, value)
     with CommissionClient(MODEL, check=live) as client:
         found = CommissionMoves(client, lambda what: None).run(active)
@@ -131,6 +133,14 @@ def test_an_interrupt_leaves_the_controller_inactive(laboratory, monkeypatch):
     monkeypatch.setattr(commission_moves.first_moves, 'axis_moves', interrupted)
     with pytest.raises(KeyboardInterrupt):
         first_moves(laboratory, monkeypatch, active=True)
+    assert not laboratory.active and laboratory.loop.controller.options == bounds
+
+
+def test_a_controller_that_falls_silent_in_a_move(laboratory, monkeypatch):
+    laboratory.fresh()
+    bounds = laboratory.loop.controller.options
+    with pytest.raises(GraphError, match="'trajectory_controller' is gone or silent"):
+        first_moves(laboratory, monkeypatch, active=True, gone=-1.0)
     assert not laboratory.active and laboratory.loop.controller.options == bounds
 
 

@@ -7,7 +7,6 @@ Its bounds of position errors are tight meanwhile: beyond them it powers off.
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
@@ -20,17 +19,15 @@ from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from unique_identifier_msgs.msg import UUID
 
 from pkm_bringup.commissioning import first_moves
 from pkm_bringup.commissioning.check_lines import Finding, Verdict, any_failed, failed, skipped
 from pkm_bringup.commissioning.first_moves import Way
 from pkm_bringup.nodes.commission_client import CONTROLLER, PATIENCE, CommissionClient
 from pkm_bringup.nodes.graph_client import GraphError
-from pkm_bringup.nodes.lifeline import BEAT_PERIOD, HEARTBEAT_TIMEOUT
+from pkm_bringup.nodes.lifeline import Lifeline
 from pkm_control.control_types import ErrorCode
 from pkm_control.nodes.joint_state_reader import PolledSubscription
-from pkm_description.nodes.client_watch import HEARTBEAT
 from pkm_dynamics.array_types import Floats
 from pkm_identification.nodes.measured_samples import MEASURED, MeasuredSamples
 from pkm_msgs.action import Jog
@@ -45,7 +42,6 @@ HOLD = 1.0  # [s] of robot's time
 SLOW = 120.0  # [s] for what takes a second, on any machine
 LOOK = 1.0  # [s] between looks whether the controller is active
 EDGE = 20  # states of rest before and after a motion
-SILENCE = 5.0  # [s] without a state of a controller that moves the robot
 WAIT = 0.01  # [s] between looks at what has come
 TOLD = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 BOUNDS = ('max_position_error', 'fault_position_error')
@@ -87,8 +83,6 @@ class CommissionMoves:
         self._places: list[tuple[float, Floats]] = []
         node = client.node
         client.deafen()
-        self._goal: UUID | None = None  # of the motion under way
-        self._beats = node.create_publisher(UUID, f'{CONTROLLER}/{HEARTBEAT}', 10)
         self._told = PolledSubscription(node, ControllerState, f'{CONTROLLER}/state', TOLD)
         self._samples = _Drained(
             *(node, self._model, None),
@@ -156,30 +150,27 @@ class CommissionMoves:
         action = client.action(Jog, f'{CONTROLLER}/jog')
         if not client.wait(action.server_is_ready, PATIENCE):
             raise GraphError(f"no node serves the action '{CONTROLLER}/jog'")
-        self._goal = UUID(uuid=list(uuid.uuid4().bytes))
-        goal = Jog.Goal(coordinate=name, distance=distance, heartbeat_timeout=HEARTBEAT_TIMEOUT)
-        sent = action.send_goal_async(goal, goal_uuid=self._goal)
-        self._wait(sent.done)
-        if not sent.result().accepted:
-            raise _Ended(failed(f'way of {name}', 'not accepted', 'see the controller'))
-        ended = sent.result().get_result_async()
-        try:
-            if cancel:
-                begun = self._states[-1].position[axis]
-                self._wait(
-                    lambda: (
-                        ended.done()
-                        or abs(self._states[-1].position[axis] - begun) > UNDER_WAY * abs(distance)
+        with Lifeline(client, CONTROLLER, action.server_is_ready) as line:
+            timeout = line.heartbeat_timeout
+            goal = Jog.Goal(coordinate=name, distance=distance, heartbeat_timeout=timeout)
+            sent = action.send_goal_async(goal, goal_uuid=line.goal)
+            self._wait(sent.done, line=line)
+            if not sent.result().accepted:
+                raise _Ended(failed(f'way of {name}', 'not accepted', 'see the controller'))
+            ended = sent.result().get_result_async()
+            try:
+                if cancel:
+                    begun, part = self._states[-1].position[axis], UNDER_WAY * abs(distance)
+                    self._wait(
+                        lambda: ended.done() or abs(self._states[-1].position[axis] - begun) > part,
+                        line=line,
                     )
-                )
+                    sent.result().cancel_goal_async()
+                self._wait(ended.done, line=line)
+            except BaseException:  # Ctrl-C too: the robot comes to rest
                 sent.result().cancel_goal_async()
-            self._wait(ended.done)
-        except BaseException:  # Ctrl-C too: the robot comes to rest
-            sent.result().cancel_goal_async()
-            client.wait(ended.done, PATIENCE)
-            raise
-        finally:
-            self._goal = None
+                client.wait(lambda: ended.done() or line.gone(), PATIENCE)
+                raise
         result = ended.result().result
         code = ErrorCode(result.error_code)
         if code is not ErrorCode.NONE and not (cancel and code is ErrorCode.CANCELED):
@@ -262,24 +253,27 @@ class CommissionMoves:
 
     # -- what comes ---------------------------------------------------------------------
 
-    def _wait(self, done: Callable[[], bool], limit: float = inf) -> bool:
+    def _wait(
+        self, done: Callable[[], bool], limit: float = inf, line: Lifeline | None = None
+    ) -> bool:
         """Take all that comes until a condition holds, for `limit` [s] at most; whether it does.
 
-        Says meanwhile that this client lives. Raises GraphError where the controller is silent.
+        Raises GraphError where the controller, at the other end of the `line`, is gone.
         """
-        begin = heard = beaten = time.monotonic()
-        while not done() and (now := time.monotonic()) - begin < limit:
-            if self._goal is not None and now - beaten >= BEAT_PERIOD:
-                self._beats.publish(self._goal)
-                beaten = now
-            self._client.spin(WAIT)
+
+        def looked() -> bool:
             while (state := self._told.take()) is not None:
                 self._states.append(state)
-                heard = now
+                if line is not None:
+                    line.hear()
             self._samples.drain()
-            if self._goal is not None and now - heard > SILENCE:
+            if done():
+                return True
+            if line is not None and line.gone():
                 raise GraphError(f"'{CONTROLLER}' is gone or silent: look at the robot")
-        return done()
+            return False
+
+        return self._client.wait(looked, limit, WAIT)
 
     def _begin(self) -> None:
         last = self._states[-EDGE:]

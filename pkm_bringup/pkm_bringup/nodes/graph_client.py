@@ -70,9 +70,12 @@ class GraphClient:
         self._check()
         self._executor.spin_once(timeout_sec=seconds)
 
-    def wait(self, done: Callable[[], bool], limit: float) -> bool:
-        """Listen until a condition holds, at most for `limit` [s]; whether it holds."""
+    def wait(self, done: Callable[[], bool], limit: float, pause: float = SPIN) -> bool:
+        """Listen until a condition holds, at most for `limit` [s]; whether it holds.
+
+        The condition is looked at whenever something has come, and each `pause` [s].
+        """
         end = time.monotonic() + limit
         while not done() and time.monotonic() < end:
-            self.spin()
+            self.spin(pause)
         return done()
