@@ -16,6 +16,7 @@ from pkm_bringup.nodes import commission_client, commission_moves, lifeline  # n
 from pkm_bringup.nodes.commission_client import CommissionClient  # noqa: E402
 from pkm_bringup.nodes.commission_moves import CommissionMoves  # noqa: E402
 from pkm_bringup.nodes.graph_client import GraphError  # noqa: E402
+from pkm_bringup.verbs import commission  # noqa: E402
 
 pytestmark = pytest.mark.ros
 ENOUGH, LONGEST = 200, 60.0  # states, [s]
@@ -150,6 +151,8 @@ def test_the_verb_without_a_robot(tmp_path, capsys, monkeypatch):
     words = ['commission', 'palida', '--time', '0.1', '--json', '--output', str(file)]
     for option in ('--joint-states', '--motor-currents', '--effort-commands'):
         words += [option, 'nobody/there']
+    for option in ('--brakes-close', '--brakes-closed', '--drives-ready', '--drives-homed'):
+        words += [option, option.strip('-').replace('-', '/nobody/')]
     assert cli.main(words) == 1
     result = json.loads(capsys.readouterr().out)
     assert result == json.loads(file.read_text())
@@ -157,7 +160,15 @@ def test_the_verb_without_a_robot(tmp_path, capsys, monkeypatch):
     assert {'states', 'currents or forces', 'takers of commands', 'controller'} <= {
         each['check'] for each in result['checks'] if each['verdict'] == 'failed'
     }
+    found = {each['check']: each['found'] for each in result['checks']}
+    assert found['brakes'] == 'nobody listens to `brakes/nobody/close`'
+    assert found['drives homed'] == 'nobody publishes `drives/nobody/homed`'
     assert cli.main(words) == 1  # the file is there
+
+
+def test_the_options_name_all_topics():
+    usual = {each.name: each.default for each in commission.TOPICS}
+    assert usual == commission_client.Topics()._asdict()
 
 
 def test_a_topic_that_cannot_be(capsys):

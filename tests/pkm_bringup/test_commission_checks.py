@@ -119,13 +119,14 @@ def test_commands(senders, listeners, verdicts):
 
 
 def test_brakes_and_drives():
-    assert graph.brakes(1, True).verdict is OK
-    assert graph.brakes(0, True).verdict is WARNING
-    assert graph.brakes(1, None).verdict is WARNING
-    assert graph.drives('ready', True, True).verdict is OK
-    assert graph.drives('ready', False, False).verdict is FAILED
-    assert graph.drives('homed', None, True).verdict is FAILED
-    assert graph.drives('homed', None, False).verdict is SKIPPED
+    assert graph.brakes(graph.Brakes(1, True)).verdict is OK
+    assert graph.brakes(graph.Brakes(0, True, close='shut')).found == 'nobody listens to `shut`'
+    assert graph.brakes(graph.Brakes(1, None, reports='is')).found == 'nothing heard on `is`'
+    topic = 'drives/ready'
+    assert graph.drives('ready', topic, True, True).verdict is OK
+    assert graph.drives('ready', topic, False, False).verdict is FAILED
+    assert graph.drives('homed', topic, None, True).verdict is FAILED
+    assert graph.drives('homed', topic, None, False).verdict is SKIPPED
 
 
 def test_controller():

@@ -11,6 +11,7 @@ from gantry import Gantry
 from pkm_bringup.commissioning import first_moves
 from pkm_bringup.commissioning.check_lines import Verdict
 from pkm_bringup.commissioning.first_moves import Way
+from pkm_bringup.commissioning.graph_at_rest import Brakes
 from pkm_dynamics.trajectories.point_to_point import quintic_area, quintic_blend
 
 MODEL = Gantry(force_limit=400.0)  # 10 kg along z
@@ -132,7 +133,9 @@ def test_the_time_of_a_stop(duration, verdict) -> None:
 def test_brakes(sag, listeners, closed, verdict) -> None:
     before = np.zeros(3)
     after = np.array([0.0, -sag, 0.0])
-    assert first_moves.brakes(MODEL, listeners, closed, before, after).verdict.value == verdict
+    assert (
+        first_moves.brakes(MODEL, Brakes(listeners, closed), before, after).verdict.value == verdict
+    )
 
 
 def test_forces_at_rest_that_are_not_the_descriptions() -> None:

@@ -57,7 +57,7 @@ def test_the_verb_writes_a_file_that_is_read(model, tmp_path, capsys, monkeypatc
 
     state = JointState(name=NAMES, position=said())
     monkeypatch.setattr(
-        CommissionClient, 'listen', lambda self, seconds: self.states.append((0.0, state))
+        CommissionClient, 'hear', lambda self, seconds: self.states.append((0.0, state))
     )
     (tmp_path / 'slides.urdf').write_text(model.description.urdf)
     (tmp_path / 'slides.yaml').write_text(model.description.yaml_text)
@@ -74,3 +74,5 @@ def test_the_verb_writes_a_file_that_is_read(model, tmp_path, capsys, monkeypatc
     before = file.read_text()
     assert cli.main(words) == 1
     assert 'is not overwritten' in capsys.readouterr().err and file.read_text() == before
+    assert cli.main([*words, '--move']) == 1
+    assert 'moves nothing' in capsys.readouterr().err

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_bringup.commissioning.check_lines import Finding, failed, ok, skipped, warning
+from pkm_bringup.commissioning.graph_at_rest import Brakes
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
 
@@ -167,9 +168,7 @@ def stop(model: ClosedChainModel, axis: int, stop_time: float, way: Way) -> Find
     return ok(check, found)
 
 
-def brakes(
-    model: ClosedChainModel, listeners: int, closed: bool | None, before: Floats, after: Floats
-) -> Finding:
+def brakes(model: ClosedChainModel, told: Brakes, before: Floats, after: Floats) -> Finding:
     """Judge what bears the robot without force: positions (n_a,) before and a while after."""
     check = 'brakes bear the robot'
     sag = np.abs(after - before)
@@ -178,10 +177,12 @@ def brakes(
     if sag[axis] > SAG:
         advice = 'no brakes, brakes that slip, or they close after the force is gone (`brake_time`)'
         return failed(check, found, advice)
-    if not listeners:
-        return warning(check, f'{found}; nobody listens to `brakes/close`', 'what bears it then?')
-    if not closed:
-        return warning(check, f'{found}; they did not report closed', 'report on `brakes/closed`')
+    if not told.listeners:
+        found = f'{found}; nobody listens to `{told.close}`'
+        return warning(check, found, 'what bears it then?')
+    if not told.closed:
+        found = f'{found}; they did not report closed'
+        return warning(check, found, f'report on `{told.reports}`')
     return ok(check, found)
 
 

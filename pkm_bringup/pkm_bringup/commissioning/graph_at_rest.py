@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pkm_bringup.commissioning.check_lines import Finding, failed, ok, skipped, warning
 
 FEW_FORCES = 0.5  # of the states: fewer currents leave states without one
+
+
+@dataclass(frozen=True)
+class Brakes:
+    """What the graph tells of the brakes."""
+
+    listeners: int  # nodes that hear when they are to close
+    closed: bool | None  # what they reported last
+    close: str = 'brakes/close'  # the topics
+    reports: str = 'brakes/closed'
 
 
 def forces(came: int, states: int, seconds: float, what: str) -> Finding:
@@ -37,28 +48,28 @@ def commands(senders: Sequence[str], listeners: Sequence[str], controller: str) 
     return [sent, ok('takers of commands', ', '.join(sorted(set(listeners))))]
 
 
-def brakes(listeners: int, closed: bool | None) -> Finding:
-    """Judge who heeds `brakes/close`, and what `brakes/closed` said last."""
-    if not listeners:
-        advice = 'where the robot has brakes, let the driver listen to `brakes/close`'
-        return warning('brakes', 'nobody listens to `brakes/close`', advice)
-    if closed is None:
-        advice = 'let the driver report on `brakes/closed`'
-        return warning('brakes', 'nothing heard on `brakes/closed`', advice)
-    return ok('brakes', 'reported closed' if closed else 'reported open')
+def brakes(found: Brakes) -> Finding:
+    """Judge who heeds the brakes' topic, and what they said last."""
+    if not found.listeners:
+        advice = f'where the robot has brakes, let the driver listen to `{found.close}`'
+        return warning('brakes', f'nobody listens to `{found.close}`', advice)
+    if found.closed is None:
+        advice = f'let the driver report on `{found.reports}`'
+        return warning('brakes', f'nothing heard on `{found.reports}`', advice)
+    return ok('brakes', 'reported closed' if found.closed else 'reported open')
 
 
-def drives(what: str, said: bool | None, awaited: bool) -> Finding:
-    """Judge `drives/ready` or `drives/homed`; `awaited` where activation waits for it."""
+def drives(what: str, topic: str, said: bool | None, awaited: bool) -> Finding:
+    """Judge whether drives are 'ready' or 'homed'; `awaited` where activation waits for it."""
     check = f'drives {what}'
     if said:
         return ok(check, 'said so')
     if said is False:
         return failed(check, 'the drives say no', 'look at the drives, then again')
     if awaited:
-        advice = f'let the driver publish `drives/{what}`, or set `drives_say_{what}` to false'
+        advice = f'let the driver publish `{topic}`, or set `drives_say_{what}` to false'
         return failed(check, 'nothing heard, and the controller waits for it', advice)
-    return skipped(check, f'nobody publishes `drives/{what}`')
+    return skipped(check, f'nobody publishes `{topic}`')
 
 
 def controller(label: str | None, active: bool, hindrance: str | None) -> list[Finding]:

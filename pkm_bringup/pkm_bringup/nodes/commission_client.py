@@ -20,6 +20,7 @@ from std_msgs.msg import Bool, Float64MultiArray, String
 
 from pkm_bringup.commissioning import graph_at_rest, states_at_rest
 from pkm_bringup.commissioning.check_lines import Finding, failed
+from pkm_bringup.commissioning.graph_at_rest import Brakes
 from pkm_bringup.commissioning.states_at_rest import Heard
 from pkm_bringup.nodes.graph_client import GraphClient, GraphError
 from pkm_control.gains import BANDWIDTH
@@ -49,9 +50,13 @@ DEFAULTS: dict[str, Any] = {
 class Topics(NamedTuple):
     """Names of the robot's own topics."""
 
-    states: str = 'joint_states'
-    forces: str = 'motor_currents'
-    commands: str = 'effort_controller/commands'
+    joint_states: str = 'joint_states'
+    motor_currents: str = 'motor_currents'
+    effort_commands: str = 'effort_controller/commands'
+    brakes_close: str = 'brakes/close'
+    brakes_closed: str = 'brakes/closed'
+    drives_ready: str = 'drives/ready'
+    drives_homed: str = 'drives/homed'
 
 
 class CommissionClient(GraphClient):
@@ -68,10 +73,10 @@ class CommissionClient(GraphClient):
         check: Callable[[], None] = lambda: None,
         moves: bool = False,
     ) -> None:
-        self.model, self._topics = model, topics or Topics()
-        for topic in self._topics:
+        self.model, self.topics = model, topics or Topics()
+        for topic in self.topics:
             _require_name(topic)
-        names = dict(zip(Topics(), self._topics, strict=True))
+        names = dict(zip(Topics(), self.topics, strict=True))
         super().__init__(
             'pkm_commission_move' if moves else 'pkm_commission', check, remappings=names
         )
@@ -82,10 +87,11 @@ class CommissionClient(GraphClient):
         self._force_kind: str | None = None
         node = self.node
         self._hearing = node.create_subscription(
-            JointState, self._topics.states, self._hear, MEASURED
+            JointState, self.topics.joint_states, self._hear, MEASURED
         )
-        for name in ('brakes/closed', 'drives/ready', 'drives/homed'):
-            node.create_subscription(Bool, name, partial(self._note, name), LATCHED)
+        for name in ('brakes_closed', 'drives_ready', 'drives_homed'):
+            topic = getattr(self.topics, name)
+            node.create_subscription(Bool, topic, partial(self._note, name), LATCHED)
         ready = f'{CONTROLLER}/ready_to_move'
         node.create_subscription(String, ready, partial(self._note, 'ready'), LATCHED)
 
@@ -94,21 +100,36 @@ class CommissionClient(GraphClient):
         values = DEFAULTS | self.parameters(*DEFAULTS)
         label, active = self.state()
         begin = time.monotonic()
+        self.hear(seconds, done)
+        return self._judge(time.monotonic() - begin, values, label, active)
+
+    def hear(self, seconds: float, done: Callable[[], bool] = lambda: False) -> None:
+        """Hear states and forces for `seconds` [s], or until `done`; ask nobody anything."""
         self.states.clear()
         self._forces = self._efforts = 0
-        while not done() and time.monotonic() - begin < seconds:
+
+        def heard() -> bool:
             if self._force_kind is None:
                 self._find_forces()
-            self.spin()
-        return self._judge(time.monotonic() - begin, values, label, active)
+            return done()
+
+        self.wait(heard, seconds)
 
     def deafen(self) -> None:
         """Hear no more states: who goes on listening has the time for it."""
         self.node.destroy_subscription(self._hearing)
 
-    def said(self, name: str) -> Any:
-        """Return what was heard last on `brakes/closed`, `drives/...` or, as 'ready', of moving."""
-        return self._said.get(name)
+    @property
+    def hindrance(self) -> str | None:
+        """What `~/ready_to_move` said last, None where it said nothing."""
+        return self._said.get('ready')
+
+    @property
+    def brakes(self) -> Brakes:
+        """Who heeds the brakes' topic, and what the brakes said last."""
+        topics, listeners = self.topics, self.node.count_subscribers(self.topics.brakes_close)
+        closed = self._said.get('brakes_closed')
+        return Brakes(listeners, closed, topics.brakes_close, topics.brakes_closed)
 
     def ask(self, kind: Any, name: str, request: Any, patience: float | None = None) -> Any:
         """Return the answer of a service of the controller, None where none comes."""
@@ -150,7 +171,7 @@ class CommissionClient(GraphClient):
         self._forces += 1
 
     def _find_forces(self) -> None:
-        wanted = self.node.resolve_topic_name(self._topics.forces)
+        wanted = self.node.resolve_topic_name(self.topics.motor_currents)
         kinds = dict(self.node.get_topic_names_and_types()).get(wanted, [])
         for kind in kinds:
             if kind in FORCES and self._force_kind is None:
@@ -164,20 +185,20 @@ class CommissionClient(GraphClient):
         if self._forces or not self._efforts:
             came, what = self._forces, self._force_kind or ''
         else:
-            came, what = self._efforts, f'efforts on {self._topics.states}'
+            came, what = self._efforts, f'efforts on {self.topics.joint_states}'
         findings.append(graph_at_rest.forces(came, len(self.states), seconds, what))
-        commands, node = self._topics.commands, self.node
+        commands, node = self.topics.effort_commands, self.node
         sent, taken = (
             [each.node_name for each in ends(commands) if each.node_name != node.get_name()]
             for ends in (node.get_publishers_info_by_topic, node.get_subscriptions_info_by_topic)
         )
         findings += graph_at_rest.commands(sent, taken, CONTROLLER)
-        heeded = node.count_subscribers('brakes/close')
-        findings.append(graph_at_rest.brakes(heeded, self._said.get('brakes/closed')))
+        findings.append(graph_at_rest.brakes(self.brakes))
         for what in ('ready', 'homed'):
-            said = self._said.get(f'drives/{what}')
-            findings.append(graph_at_rest.drives(what, said, values[f'drives_say_{what}']))
-        return findings + graph_at_rest.controller(label, active, self._said.get('ready'))
+            name, awaited = f'drives_{what}', values[f'drives_say_{what}']
+            topic, said = getattr(self.topics, name), self._said.get(name)
+            findings.append(graph_at_rest.drives(what, topic, said, awaited))
+        return findings + graph_at_rest.controller(label, active, self.hindrance)
 
     def _judge_states(self, values: dict[str, Any]) -> list[Finding]:
         whole = [each for each in self.states if len(each[1].position) == len(each[1].name)]

@@ -207,9 +207,7 @@ class CommissionMoves:
         if not self._wait(lambda: self._span() >= HOLD, HOLD + PATIENCE):
             return skipped('brakes bear the robot', 'the robot sends no states without commands')
         after = self._places[-1][1]
-        said = self._client.said('brakes/closed')
-        listeners = self._client.node.count_subscribers('brakes/close')
-        return first_moves.brakes(self._model, listeners, said, before, after)
+        return first_moves.brakes(self._model, self._client.brakes, before, after)
 
     # -- the controller ---------------------------------------------------------------
 
@@ -248,7 +246,7 @@ class CommissionMoves:
         answer = self._client.ask(ChangeState, 'change_state', request, SLOW)
         if required and (answer is None or not answer.success):
             what = 'activated' if number == Transition.TRANSITION_ACTIVATE else 'deactivated'
-            hindrance = self._client.said('ready') or 'see its log'
+            hindrance = self._client.hindrance or 'see its log'
             raise _Ended(failed('controller', f'cannot be {what}: {hindrance}', 'mend that first'))
 
     # -- what comes ---------------------------------------------------------------------
@@ -294,7 +292,7 @@ class CommissionMoves:
                 raise _Ended(failed('controller', f"'{CONTROLLER}/state' is silent", advice))
             label, active = self._client.state()
             if not active and not done():
-                found = f'the controller is {label}: {self._client.said("ready")}'
+                found = f'the controller is {label}: {self._client.hindrance}'
                 raise _Ended(failed('controller', found, 'mend that before anything moves'))
 
     def _way(self) -> Way:

@@ -8,20 +8,22 @@ from typing import Any
 from pkm_bringup.arguments import ROBOT, add_arguments, add_json
 from pkm_identification.option import FLAG, POSITIVE, TEXT, Option, number
 
+TOPICS = tuple(
+    Option(name, TEXT, f'topic of {what}', default, metavar='TOPIC')
+    for name, what, default in (
+        ('joint_states', 'the states', 'joint_states'),
+        ('motor_currents', 'currents or forces', 'motor_currents'),
+        ('effort_commands', 'the commands', 'effort_controller/commands'),
+        ('brakes_close', 'what brakes are asked', 'brakes/close'),
+        ('brakes_closed', 'what brakes report', 'brakes/closed'),
+        ('drives_ready', 'drives that are ready', 'drives/ready'),
+        ('drives_homed', 'drives with valid positions', 'drives/homed'),
+    )
+)
 OPTIONS = (
     Option('time', POSITIVE, 'to listen', 5.0, 's'),
     Option('move', FLAG, 'hold, each axis by 5 mm or mrad and back, a stop, the brakes', False),
-    Option('joint_states', TEXT, 'topic of the states', 'joint_states', metavar='TOPIC'),
-    Option(
-        'motor_currents', TEXT, 'topic of currents or forces', 'motor_currents', metavar='TOPIC'
-    ),
-    Option(
-        'effort_commands',
-        TEXT,
-        'topic of the commands',
-        'effort_controller/commands',
-        metavar='TOPIC',
-    ),
+    *TOPICS,
     Option('output', TEXT, 'result as JSON; must not exist', metavar='FILE'),
     Option(
         'calibrate',
@@ -67,7 +69,7 @@ def run(arguments: Namespace) -> int:
     if arguments.calibrate is not None:
         return _calibrate(arguments)
     output = check_output(arguments.output) if arguments.output else None
-    topics = Topics(arguments.joint_states, arguments.motor_currents, arguments.effort_commands)
+    topics = Topics(**{each.name: getattr(arguments, each.name) for each in TOPICS})
     with progress('check-list') as update:
         model = load_model(arguments.robot, update)
         update('listens')
@@ -93,17 +95,19 @@ def _calibrate(arguments: Namespace) -> int:
     from pkm_bringup.exit_status import ExitStatus
     from pkm_bringup.inputs import load_model
     from pkm_bringup.nodes.commission_client import CommissionClient, Topics
-    from pkm_bringup.outputs import check_output, write_output
+    from pkm_bringup.outputs import OutputError, check_output, write_output
     from pkm_bringup.views.console import print_json, progress
     from pkm_description.transmissions.calibration import calibration_content, calibration_text
 
+    if arguments.move or arguments.output:
+        raise OutputError('--calibrate moves nothing and checks nothing: leave --move and --output')
     file = check_output(arguments.calibrate, ('.yaml', '.yml'))
-    topics = Topics(arguments.joint_states, arguments.motor_currents, arguments.effort_commands)
+    topics = Topics(**{each.name: getattr(arguments, each.name) for each in TOPICS})
     with progress('calibration') as update:
         model = load_model(arguments.robot, update)
         update('listens')
         with CommissionClient(model, topics) as client:
-            client.listen(arguments.time)
+            client.hear(arguments.time)
             heard = [(each.name, each.position) for _, each in client.states]
     found = homed_at(model, heard, arguments.at)
     text = calibration_text(found)
