@@ -81,6 +81,15 @@ def test_slow_tests_are_named_and_then_left_out(checkout: Path, processes: str) 
     assert '2 passed' in text and 'does not leave out' not in text
 
 
+def test_help_writes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(slow_tests, 'LISTED', tmp_path / 'slow_tests.txt')
+    for words in (['--help'], ['more']):
+        monkeypatch.setattr(sys, 'argv', ['slow_tests.py', *words])
+        with pytest.raises(SystemExit):
+            slow_tests.main()
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_was_not_measured_stays_and_what_is_gone_goes() -> None:
     files = {'tests/test_a.py': 'def test_old(): ...\ndef test_fast(): ...\ndef test_new(): ...'}
     known = ['tests/test_a.py::test_old', 'tests/test_a.py::test_fast', 'tests/test_a.py::test_x']

@@ -124,7 +124,7 @@ class Payload:
     def _numbers(self, name: str, given: Any, shapes: tuple[tuple[int, ...], ...]) -> Array:
         try:
             array = frozen(given)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             array = frozen(np.nan)
         if array.shape not in shapes or not np.isfinite(array).all():
             expected = ' or '.join('one' if not s else ' x '.join(map(str, s)) for s in shapes)

@@ -115,7 +115,7 @@ def numbers(value: Any, count: int, what: str) -> np.ndarray:
     """Return a finite read-only vector (count,) or raise DescriptionError naming `what`."""
     try:
         array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.array([])
     if array.shape != (count,) or not np.all(np.isfinite(array)):
         raise DescriptionError(f'{what} must be {count} finite numbers, not {value!r}')
@@ -124,9 +124,13 @@ def numbers(value: Any, count: int, what: str) -> np.ndarray:
 
 def number(value: Any, what: str) -> float:
     """Return a finite float or raise DescriptionError naming `what`."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+    try:
+        found = float(value) if isinstance(value, int | float) else np.nan
+    except OverflowError:  # a whole number may have any length
+        found = np.nan
+    if isinstance(value, bool) or not np.isfinite(found):
         raise DescriptionError(f'{what} must be a finite number, not {value!r}')
-    return float(value)
+    return found
 
 
 def known_keys(value: Any, what: str, keys: Collection[str]) -> Mapping[str, Any]:

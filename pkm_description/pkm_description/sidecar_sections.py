@@ -83,7 +83,7 @@ def _bounds(table: Mapping[str, Any], key: str, default: float) -> np.ndarray:
     """Three numbers, of which some may be infinite."""
     try:
         values = np.array(table.get(key, [default] * 3), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         values = np.array([])
     if values.shape != (3,) or np.any(np.isnan(values)):
         raise DescriptionError(f'workspace.{key} must be 3 numbers [m], not {table[key]!r}')
@@ -202,7 +202,7 @@ def _per_joint(description: Description, value: Any, where: str, default: float)
 def _array(value: Any, where: str) -> Array:
     try:
         array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DescriptionError(f'{where} must be numeric, not {value!r}') from None
     if not np.all(np.isfinite(array)):
         raise DescriptionError(f'{where} must be finite, not {value!r}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from pathlib import Path
@@ -162,6 +163,7 @@ def allowed(text: str) -> dict[str, Uses]:
 
 def main() -> int:
     """Write the file."""
+    argparse.ArgumentParser(description=__doc__).parse_args()  # --help writes nothing
     with tempfile.TemporaryDirectory() as folder:
         rights = expected(used_names(Path(folder)))
     POLICIES.parent.mkdir(exist_ok=True)

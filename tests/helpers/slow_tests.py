@@ -8,6 +8,7 @@ that is gone goes.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -70,6 +71,7 @@ def _stands_in(name: str, files: Mapping[str, str]) -> bool:
 
 def main() -> None:
     """Write the list anew."""
+    argparse.ArgumentParser(description=__doc__).parse_args()  # --help writes nothing
     files = {
         path.relative_to(ROOT).as_posix(): path.read_text('utf-8')
         for path in (ROOT / 'tests').rglob('test_*.py')

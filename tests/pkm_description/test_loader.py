@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import mechanisms
 import numpy as np
 import pytest
@@ -156,6 +158,25 @@ def test_mistakes_in_the_sidecar_are_named(palida, mistake):
     assert old in palida.yaml_text
     with pytest.raises(DescriptionError, match=f'(?s){expected}'):
         loads(palida.urdf, palida.yaml_text.replace(old, new))
+
+
+# What stands in palida.yaml before a number, and what an error calls the field.
+FIELDS = {
+    'gravity: [': 'gravity',
+    '  position: [': 'home position',
+    'transition_velocity: ': 'transition_velocity',
+    'position_upper: [': 'workspace.position_upper',
+    'tilt: ': 'workspace.tilt',
+    'standard_deviation: [': 'simulation.force_noise.standard_deviation',
+}
+
+
+@pytest.mark.parametrize('before', FIELDS)
+def test_whole_numbers_too_large_for_a_float(palida, before):
+    """YAML reads whole numbers of any length."""
+    yaml = re.sub(f'{re.escape(before)}[0-9.]+', before + str(10**400), palida.yaml_text, count=1)
+    with pytest.raises(DescriptionError, match=f'^{FIELDS[before]} must be .* not .?10{{400}}'):
+        loads(palida.urdf, yaml)
 
 
 def test_unknown_robot_lists_the_library():

@@ -69,7 +69,7 @@ class LimitOptions:
 def _check_acceleration(value: Any) -> None:
     try:
         limits = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TrajectoryError(f'acceleration must be one number or more, not {value!r}') from None
     if limits.size == 0 or not np.all(limits > 0.0):
         raise TrajectoryError(f'acceleration must be positive, not {value}')

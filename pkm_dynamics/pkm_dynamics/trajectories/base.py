@@ -235,7 +235,7 @@ def finite_array(field: str, values: Any, shape: tuple[int | None, ...]) -> Floa
     """Copy `values` into a read-only array of `shape` (None: any length), or say what is wrong."""
     try:
         array = np.array(values, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TrajectoryError(f'{field}: not an array of numbers ({error})') from None
     fits = array.ndim == len(shape) and all(
         wanted is None or wanted == got for wanted, got in zip(shape, array.shape, strict=True)
@@ -284,7 +284,10 @@ def finite_number(
     """Return `value` as a finite float, or say what is wrong with it."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TrajectoryError(f'{field}: a number is needed, got {value!r}')
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number may have any length
+        number = np.inf
     if not np.isfinite(number):
         raise TrajectoryError(f'{field}: not finite')
     if positive and number <= 0.0:

@@ -544,7 +544,7 @@ def _frozen(values: ArrayLike, name: str, source: str, kind: type = float) -> ND
         if np.iscomplexobj(values):
             raise TypeError('they are complex')
         array: NDArray[Any] = np.array(values, dtype=kind)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DatasetError(f'{source}: {name} are not numbers: {error}') from error
     array.setflags(write=False)
     return array

@@ -88,5 +88,5 @@ def recorded_force_constants(metadata: Mapping[str, Any], source: str) -> dict[s
 def _number(value: Any, what: str, source: str) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DatasetError(f"'{source}': {what} must be a number, got {value!r}") from None

@@ -34,7 +34,7 @@ def parsed_constants(
             )
         try:
             numbers = np.atleast_1d(np.asarray(value, dtype=float))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             numbers = np.zeros(0)
         if numbers.shape not in ((1,), (2,)) or not np.isfinite(numbers).all() or not numbers[0]:
             raise DatasetError(

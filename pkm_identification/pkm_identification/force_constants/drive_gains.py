@@ -133,7 +133,7 @@ def _deviations(given: float | Mapping[str, float] | None, driven: list[str]) ->
     for name, value in items:
         try:
             deviation = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             deviation = np.nan
         if not deviation >= 0:
             raise EstimationError(

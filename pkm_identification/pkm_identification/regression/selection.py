@@ -103,7 +103,7 @@ def value_and_deviation(name: str, given: Any) -> tuple[float, float]:
     """Return a value with its standard deviation, 0 where only a value is given."""
     try:
         pair = np.atleast_1d(np.asarray(given, dtype=float))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pair = np.zeros(0)
     if pair.shape == (1,):
         pair = np.append(pair, 0.0)

@@ -84,7 +84,7 @@ class Fields:
         value = self.get(key)
         try:
             array = np.array(value, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise self._wrong(key, 'numbers', value) from None
         if shape is None:
             return array

@@ -42,6 +42,7 @@ def test_period_as_recorded_or_of_the_trajectory(metadata, period):
     ('metadata', 'message'),
     [
         ({'period': 'x'}, "^'data': period of the metadata must be a number, got 'x'"),
+        ({'period': 10**400}, "^'data': period of the metadata must be a number, got 10{400}"),
         ({'trajectory': {'period': [1]}}, 'period of the metadata must be a number'),
         ({'trajectory': {'radius': 1, 'speed': 'x'}}, 'speed of the trajectory in the metadata'),
         ({'trajectory': {'radius': [1], 'speed': 1}}, 'radius of the trajectory in the metadata'),

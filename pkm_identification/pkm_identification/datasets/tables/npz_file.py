@@ -230,7 +230,7 @@ def _numbers(content: Content, name: str, path: Path) -> AnyArray:
     try:
         values = content[name]
         return values if isinstance(values, np.memmap) else np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DatasetError(f"'{path}': {name} does not hold numbers: {error}") from error
 
 
