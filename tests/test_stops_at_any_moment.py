@@ -1,35 +1,19 @@
-"""Stops from random moments of a circle and of an excitation.
+"""Stops from random moments of a circle and of an excitation, some of each.
 
-`python tests/test_stops_at_any_moment.py 50` takes 50 of each and prints how they are distributed.
+`python tests/helpers/random_stops.py 50` takes 50 and prints how they are distributed.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-import time
-from dataclasses import dataclass
-from itertools import product
-
-import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
-from fault_scenarios import cancel
-from laboratory import CONTROLLER, MODEL, Laboratory, shake
-from lifecycle_msgs.msg import Transition
-
-from pkm_control.control_types import ControllerOptions, ErrorCode
-from pkm_dynamics.nodes.trajectory_messages import to_message
-from pkm_dynamics.trajectories import CircleTrajectory, Phase
+from laboratory import Laboratory
+from random_stops import MOTIONS, STOPS, stopped
 
 pytestmark = pytest.mark.ros
-MOTIONS = ('circle', 'excitation')
-MOMENTS = int(os.environ.get('PKM_MOMENTS', '2'))
-CIRCLE = CircleTrajectory([*MODEL.home_position, 0, 0, 0], [0.3, 0.2, 1.0], 0.05, 0.4)
-STOP_TIME = ControllerOptions().stop_time
-REST = 0.5  # [s] within which the robot stands
+MOMENTS = 2
 
 
 @pytest.fixture(scope='module')
@@ -38,121 +22,9 @@ def lab():
         yield laboratory
 
 
-def deactivate(lab: Laboratory, handle) -> tuple[int, ErrorCode]:
-    since = len(lab.rows)
-    assert lab.change(Transition.TRANSITION_DEACTIVATE)
-    return since, lab.result(handle)[0]
-
-
-def protect(lab: Laboratory, handle) -> tuple[int, ErrorCode]:
-    since = len(lab.rows)
-    assert lab.trigger(f'{CONTROLLER}/protective_stop')
-    return since, lab.result(handle)[0]
-
-
-def stop_by_cancel(lab: Laboratory, handle) -> tuple[int, ErrorCode]:
-    found = cancel(lab, handle)
-    assert isinstance(found.code, ErrorCode)
-    return found.since, found.code
-
-
-def interrupt(lab: Laboratory, handle) -> tuple[int, ErrorCode]:
-    """What SIGINT and SIGTERM call in `run_node`, until it has ended."""
-    since = len(lab.rows)
-    lab.until(lab.controller.wind_down)
-    code = lab.result(handle)[0]
-    assert lab.change(Transition.TRANSITION_DEACTIVATE)  # here the process does not end
-    return since, code
-
-
-def leave(lab: Laboratory, handle) -> tuple[int, ErrorCode]:
-    """The client's heartbeat stops; since the stop began, whose moment is that of the timeout."""
-    since = len(lab.rows)
-    lab.controller._client._heard = -np.inf  # [s] of the steady clock: lockstep has no time of it
-    lab.until(lambda: lab.phase is Phase.STOPPING)
-    return since, lab.result(handle)[0]
-
-
-STOPS = {
-    'cancel': (ErrorCode.CANCELED, stop_by_cancel),
-    'deactivate': (ErrorCode.DEACTIVATED, deactivate),
-    'protective stop': (ErrorCode.PROTECTIVE_STOP, protect),
-    'SIGINT': (ErrorCode.DEACTIVATED, interrupt),
-    'client gone': (ErrorCode.CLIENT_LOST, leave),
-}
-
-
-@dataclass(frozen=True)
-class Stop:
-    """What one stop did."""
-
-    time: float  # [s] until the robot stood
-    travel: float  # [m] of the farthest leg
-    allowed: float  # [m] that the smooth stop travels from the largest speed of the motion
-    code: ErrorCode
-    inside: bool  # whether no leg left its stroke
-    expected: ErrorCode
-
-    @property
-    def good(self) -> bool:
-        """Whether the robot rested as it should."""
-        in_time = self.time <= REST and self.travel <= self.allowed
-        return in_time and self.inside and self.code is self.expected
-
-
-def stopped(lab: Laboratory, moment: int, stop: str, motion: str) -> Stop:
-    """Stop the robot at a random moment of a motion."""
-    code, act = STOPS[stop]
-    random = np.random.default_rng([moment, list(STOPS).index(stop), motion == 'circle'])
-    lab.fresh()
-    timeout = 600.0 if stop == 'client gone' else 0.0
-    trajectory = CIRCLE if motion == 'circle' else shake()
-    handle = lab.send(to_message(trajectory), heartbeat_timeout=timeout)
-    lab.until(lambda: lab.phase is Phase.RUN, 60.0)
-    lab.cycles(int(random.integers(1, 900)))
-    since, found = act(lab, handle)
-    duration, travel = lab.rest(since)
-    fastest = max(np.abs(row.speeds).max() for row in lab.rows)
-    legs = np.array([row.legs for row in lab.rows])
-    inside = bool((legs > MODEL.lower).all() and (legs < MODEL.upper).all())
-    return Stop(duration, travel, 0.5 * STOP_TIME * fastest + 2e-3, found, inside, code)
-
-
 @pytest.mark.parametrize('motion', MOTIONS)
 @pytest.mark.parametrize('stop', STOPS)
 @pytest.mark.parametrize('moment', range(MOMENTS))
 def test_the_robot_rests_in_half_a_second(lab, moment: int, stop: str, motion: str) -> None:
     found = stopped(lab, moment, stop, motion)
     assert found.good, found
-
-
-def main() -> int:
-    """Stop at as many moments as are asked for; print how the stops are distributed.
-
-    A second argument is the time [s] after which no further moment is begun.
-    """
-    count, failed = int(sys.argv[1]), 0
-    end = time.monotonic() + float((sys.argv[2:] or ['inf'])[0])
-    found: dict[tuple[str, str], list[Stop]] = {key: [] for key in product(MOTIONS, STOPS)}
-    with Laboratory() as lab:
-        for moment in range(count):
-            for motion, stop in found if time.monotonic() < end else ():
-                found[motion, stop].append(stopped(lab, moment, stop, motion))
-    for (motion, stop), stops in found.items():
-        wrong = [each for each in stops if not each.good]
-        times, travels = (
-            np.array([getattr(each, n) for each in stops]) for n in ('time', 'travel')
-        )
-        share = max(each.travel / each.allowed for each in stops)
-        print(
-            f'{motion}, {stop}: {len(stops)} stops, {len(wrong)} wrong; rest after '
-            f'{np.median(times):.3f} s (median), {times.max():.3f} s at most; travel '
-            f'{1e3 * np.median(travels):.1f} mm, {1e3 * travels.max():.1f} mm at most, '
-            f'{share:.0%} of what is allowed {wrong[:3] or ""}'
-        )
-        failed += len(wrong)
-    return int(failed > 0)
-
-
-if __name__ == '__main__':
-    sys.exit(main())

@@ -66,6 +66,7 @@ class Laboratory(Graph):
         own = ('lockstep:=true', 'update_mode:=state', 'feedforward:=nominal', 'seed:=5')
         super().__init__(*own, *parameters)
         self.rows: list[Row] = []
+        self.asked: int | None = None  # row at which the controller was first asked to stop
         self.tap: Tap | None = None
         self.undo: list[Callable[[], None]] = []  # what a scenario has changed
         self.drive: Callable[[np.ndarray], np.ndarray] | None = None  # what drives make of commands
@@ -100,8 +101,14 @@ class Laboratory(Graph):
         return self.controller.loop
 
     def _watch(self) -> None:
-        """Note what the plant does, and let the tap have the joint states."""
-        plant, source = self.plant, self.loop._source
+        """Note what the plant does and when to stop, and let the tap have the joint states."""
+        plant, source, stop = self.plant, self.loop._source, self.loop.controller.stop
+
+        def noted_stop(*arguments) -> bool:
+            self.asked = len(self.rows) if self.asked is None else self.asked
+            return stop(*arguments)
+
+        self.loop.controller.stop = noted_stop
         for name in ('step', 'hold'):
             whole = getattr(plant, name)
 
@@ -155,6 +162,7 @@ class Laboratory(Graph):
         self.loop.controller.feedforward = self.nominal()
         assert self.trigger('simulated_robot/reset')
         self.rows.clear()
+        self.asked = None
         for messages in self.heard.values():
             messages.clear()
         self.until(lambda: self.heard[f'{CONTROLLER}/state'] or self.try_to_activate())

@@ -9,6 +9,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.time import Time
 from std_msgs.msg import Bool
 
 import pkm_description
@@ -255,7 +256,8 @@ class ForceMonitorNode(Node):
             alarm=self._alarm,
             drive_residual=self._drive_residual,
         )
-        message.header.stamp = self._samples.stamp
+        seen = round(1e9 * float(verdict.residuals.time[-1]))  # [ns]
+        message.header.stamp = Time(nanoseconds=seen).to_msg()
         self._residuals.publish(message)
 
     def _release(self) -> None:
