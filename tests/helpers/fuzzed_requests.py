@@ -10,14 +10,15 @@ import copy
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from fuzzed_files import FORMS, MODELS
-from fuzzing import LONG, LONGEST, NUMBERS, TEXTS, Tally, odd_value, tried
+from fuzzing import LONG, LONGEST, NUMBERS, TEXTS, Interrupted, Tally, odd_value, tried
 from graph import Graph
 
 import pkm_description
@@ -122,6 +123,8 @@ class Here:
         begun = time.process_time()
         try:
             return function(self._model, *arguments)
+        except Interrupted:
+            raise PkmError(f'the check takes longer than {longest:g} s') from None
         finally:
             self.seconds = time.process_time() - begun
 
@@ -246,7 +249,7 @@ class Requests:
             'validate': [Validate.Request(data=data, model=model)],
             'apply_model': [ApplyModel.Request(model=model, waive_validation=True)],
             'identify_with_progress': [IdentifyWithProgress.Goal(**identify)],
-            'compare': [Compare.Goal(data=data, name=['ls', 'wls'])],
+            'compare': [Compare.Goal(data=data, name=['ls', 'wls']), Compare.Goal(data=data)],
         }
 
     # -- what serves them --------------------------------------------------------------
@@ -254,6 +257,16 @@ class Requests:
     def serve(self, name: str, request: Any) -> None:
         """Answer one request; PkmError where it is refused as documented."""
         getattr(self, f'_{name}')(request)
+
+    def needed(self, name: str, whole: Sequence[Any]) -> float:
+        """Processor time [s] that the longest of some whole requests takes."""
+        times = []
+        for request in whole:
+            begun = time.process_time()
+            with suppress(PkmError):
+                self.serve(name, request)
+            times.append(time.process_time() - begun)
+        return max(times)
 
     def _follow(self, request: Any) -> None:
         follow = self.controller._follow
@@ -337,10 +350,14 @@ async def _until_it_moves(follow: Any, handle: Handle) -> Any:
 
 
 def tally_requests(count: int, seed: int, longest: float = LONGEST) -> dict[str, Tally]:
-    """Serve `count` broken requests in all."""
+    """Serve `count` broken requests in all.
+
+    None may take more than `longest` [s], or than thrice what a whole one of its kind computes.
+    """
     rng, slowest = np.random.default_rng(seed), 0.0
     with Requests() as requests:
         given = requests.whole()
+        needed = {name: requests.needed(name, given[name]) for name in given}
         tallies = {name: Tally() for name in given}
         for index in range(count):
             name = list(given)[index % len(given)]
@@ -351,7 +368,7 @@ def tally_requests(count: int, seed: int, longest: float = LONGEST) -> dict[str,
                 tallies[name],
                 f'request {index}',
                 lambda name=name, broken=broken: requests.serve(name, broken),
-                longest,
+                max(longest, 3.0 * needed[name]),
                 lambda: requests.check.seconds,
             )
             slowest = max(slowest, requests.check.seconds)
