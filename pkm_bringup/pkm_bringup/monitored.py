@@ -13,7 +13,7 @@ from pkm_bringup.kept import kept, sources_digest
 from pkm_bringup.studies.runner import Runner
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import load_result
-from pkm_identification.datasets.load import file_hash
+from pkm_identification.datasets.data_file import file_hash
 from pkm_identification.requests import monitor_request
 
 PACKAGES = ('pkm_description', 'pkm_dynamics', 'pkm_identification')

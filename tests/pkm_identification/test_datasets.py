@@ -18,6 +18,7 @@ from pkm_identification.datasets import (
     tidied,
 )
 from pkm_identification.datasets.bags import bag_reader, bag_recording, pairing
+from pkm_identification.datasets.data_file import DataFile
 
 NAMES = ['left', 'right']
 
@@ -250,6 +251,22 @@ def test_commanded_forces_of_a_bag_are_held_until_the_next_position(tmp_path, si
         load(silent, forces='commanded')
 
 
+def assert_read_once(path, currents, commands):
+    """Both kinds of forces come from a file that is gone after the first one."""
+    file = DataFile(path)
+    np.testing.assert_array_equal(file.recording('measured').currents, currents)
+    path.rename(path.with_name(f'gone_{path.name}'))
+    told = file.recording('commanded')
+    np.testing.assert_array_equal(told.efforts, commands)
+    assert told.provenance['sha256'] == file.recording('measured').provenance['sha256']
+
+
+def test_a_bag_is_read_once_for_measured_and_commanded_forces(tmp_path, signals, bag_of):
+    time, q, i = signals
+    path = bag_of(tmp_path / 'bag', time, q, i, run=(0.0, 9.0), commands=7 * q)
+    assert_read_once(path, i, 7 * q)
+
+
 def test_commanded_forces_of_tables(tmp_path, signals):
     time, q, i = signals
     np.savez(
@@ -275,6 +292,7 @@ def test_commanded_forces_of_tables(tmp_path, signals):
         np.testing.assert_array_equal(load(tmp_path / name).currents, i)
         with pytest.raises(DatasetError, match='nothing to say'):
             load(tmp_path / name, forces='commanded', effort_unit='A')
+        assert_read_once(tmp_path / name, i, 3 * q)
     np.savez(tmp_path / 'bare.npz', time=time, joint_names=NAMES, positions=q, currents=i)
     with pytest.raises(DatasetError, match='no array `commands`'):
         load(tmp_path / 'bare.npz', forces='commanded')

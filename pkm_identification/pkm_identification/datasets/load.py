@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pkm_description.description import JOINT, MOTOR
 from pkm_description.errors import DatasetError
-from pkm_description.untrusted.named_files import (
-    MAX_RECORDING,
-    allowed,
-    regular_file,
-    regular_folder,
-)
-from pkm_identification.datasets.bags.bag_recording import load_bag
-from pkm_identification.datasets.portion import EXAMPLES, portion_of
+from pkm_identification.datasets.data_file import DataFile
 from pkm_identification.datasets.recorded_data import Recording
-from pkm_identification.datasets.tables.column_mapping import SUFFIX, ForeignFormError, find_mapping
-from pkm_identification.datasets.tables.column_proposal import proposal_hint
-from pkm_identification.datasets.tables.csv_file import load_csv
-from pkm_identification.datasets.tables.foreign_table import FOREIGN
-from pkm_identification.datasets.tables.mapped_table import load_mapped
-from pkm_identification.datasets.tables.npz_file import load_npz
-from pkm_identification.datasets.tidying import tidied
 from pkm_identification.datasets.units import constants_of, parsed_constants
 
 PLACES = ('force_constants=', 'the file')
 UNITS = ('N', 'A')
-FORCES = ('measured', 'commanded')
-SLOWEST = 100.0  # [s] between samples: slower ones are stamps in another unit
-READ_AT_ONCE = 1 << 20  # [bytes]: a bag may not fit into memory
-BAG_OPTIONS = ('topic', 'allow_incomplete', 'only_run', 'topics')
-COMMON_OPTIONS = (
-    *('joints', 'effort_unit', 'force_constants', 'columns', 'start', 'stop', 'truth', 'side'),
-    'forces',
-)
-FORMS = (
-    'a rosbag2 folder, .mcap, .db3, .csv or .npz; with a file of names beside it '
-    '(DATA.columns.yaml) .txt, .tsv, .dat, .log, .mat or .parquet, too'
-)
 
 
 def load(
@@ -90,7 +62,7 @@ def load(
         file with `commands`, a CSV file with `<joint>.command`. They have no noise of a sensor, and
         are right where the drives do what they are told.
     **options
-        For bags: `topic`, `allow_incomplete`, `only_run`, `topics` (see `load_bag`).
+        For bags: `topic`, `allow_incomplete`, `only_run`, `topics` (see `open_bag`).
 
     Returns
     -------
@@ -103,105 +75,22 @@ def load(
     DatasetError
         The file is missing, unreadable or inconsistent; the message names the offender.
     """
-    portion = portion_of(allowed(path, DatasetError), start, stop)
-    path = portion.path
-    if path.parent != EXAMPLES:
-        allowed(path, DatasetError)
-    if not path.exists():
-        raise DatasetError(f"data file '{path}' does not exist; expected {FORMS}")
     if effort_unit not in UNITS:
         raise DatasetError(f"unknown effort_unit '{effort_unit}'; valid are {', '.join(UNITS)}")
-    if forces not in FORCES:
-        raise DatasetError(f"unknown forces '{forces}'; valid are {', '.join(FORCES)}")
-    commanded = forces == 'commanded'
-    if commanded and (effort_unit == 'A' or force_constants):
+    if forces == 'commanded' and (effort_unit == 'A' or force_constants):
         raise DatasetError(
             'commanded forces are in N and N m: effort_unit and force_constants have nothing to say'
         )
-    if path.is_dir():
-        regular_folder(path, DatasetError, MAX_RECORDING)
-    elif path.parent != EXAMPLES:
-        regular_file(path, DatasetError, MAX_RECORDING)
-    is_bag = path.is_dir() or path.suffix in ('.mcap', '.db3')
-    valid = BAG_OPTIONS if is_bag else ()
-    unknown = sorted(set(options) - set(valid))
-    if unknown:
-        raise DatasetError(
-            f"unknown option '{unknown[0]}' for '{path}'; valid are "
-            f'{", ".join((*valid, *COMMON_OPTIONS))}'
-        )
-    if is_bag:
-        if columns is not None:
-            raise DatasetError(f"'{path}' is a bag: columns= is for tables, topic= names its topic")
-        options |= {'joints': tuple(joints or ()), 'truth': truth, 'commanded': commanded}
-        recording = load_bag(path, **options)
-    else:
-        recording = _loaded_table(path, columns, commanded)
-        recording = recording if truth else replace(recording, truth=None)
-    if side is not None:
-        recording = _of_side(recording, side)
-    if recording.interval > SLOWEST:
-        raise DatasetError(
-            f"'{path}': time goes on by {recording.interval:g} from sample to sample; it must be "
-            'in seconds (of nanoseconds: times 1e-9)'
-        )
-    recording = tidied(recording)
-    provenance = {**recording.provenance, 'sha256': file_hash(path)}
-    recording = replace(recording, provenance=provenance)
-    if not portion.is_whole:
-        recording = recording.between(*portion.ends, portion.suffix)
+    names = tuple(joints or ())
+    file = DataFile(
+        *(path, (forces,), names), truth=truth, columns=columns, start=start, stop=stop, **options
+    )
+    recording = file.recording(forces, side)
     if effort_unit == 'A':
         recording = recording.with_efforts_as_currents()
     if joints is not None:
         recording = recording.renamed(joints)
     return recording if force_constants is None else _with_constants(recording, force_constants)
-
-
-def _loaded_table(
-    path: Path, columns: Path | str | Mapping[str, Any] | None, commanded: bool
-) -> Recording:
-    """Read a table with its file of names, or in our own form."""
-    if path.suffix.lower() not in FOREIGN:
-        raise DatasetError(f"'{path}' has an unknown format; expected {FORMS}")
-    names = find_mapping(path) if columns is None else columns
-    if names is not None:
-        if commanded:
-            raise DatasetError(
-                f"'{path}' has a file of names: let it name the commanded forces as `effort`"
-            )
-        return load_mapped(path, names)
-    readers = {'.csv': load_csv, '.npz': load_npz}
-    if path.suffix not in readers:
-        reason = (
-            f"'{path}' needs a file of names, '{path.stem}{SUFFIX}' beside it or columns= "
-            '(--columns), that says what its columns are'
-        )
-        raise ForeignFormError(reason, proposal_hint(path))
-    try:
-        return readers[path.suffix](path, commanded)
-    except ForeignFormError as error:
-        raise ForeignFormError(error.reason, proposal_hint(path)) from None
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file, or of names and contents of the files in a folder."""
-    total = hashlib.sha256()
-    if path.is_file():
-        with path.open('rb') as file:
-            while data := file.read(READ_AT_ONCE):
-                total.update(data)
-        return total.hexdigest()
-    for part in sorted(path.rglob('*')):
-        if part.is_file():
-            total.update(f'{part.relative_to(path).as_posix()}\0{file_hash(part)}\0'.encode())
-    return total.hexdigest()
-
-
-def _of_side(recording: Recording, side: str) -> Recording:
-    """Say that a recording is of motors, which it must not deny."""
-    if side == JOINT and recording.side == MOTOR:
-        raise DatasetError(f"'{recording.name}' says that it is of motors: side='{side}' is not so")
-    return replace(recording, side=side)
 
 
 def _with_constants(recording: Recording, given: Mapping[str, Any]) -> Recording:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pkm_description.errors import DatasetError, EstimationError
-from pkm_identification.datasets import Recording, load
+from pkm_identification.datasets import Recording
+from pkm_identification.datasets.data_file import DataFile
 from pkm_identification.monitoring.drive_monitor import DriveMonitor, DriveVerdict
 from pkm_identification.monitoring.monitor import FALSE_ALARMS, WINDOW, ForceMonitor, Verdict
 from pkm_identification.result.result import IdentificationResult
@@ -70,11 +71,13 @@ def references(
         raise EstimationError(f"unknown forces '{forces}'; valid are {', '.join(FORCES)}")
     constants = None if result.force_constants is None else result.force_constants.by_joint
     model = result.model
-    measured = [load(path, truth=False).for_model(model, constants) for path in paths]
+    wanted = ('measured',) if forces == 'measured' else ('measured', 'commanded')
+    files = [DataFile(path, wanted, truth=False) for path in paths]
+    measured = [file.recording('measured').for_model(model, constants) for file in files]
     if forces == 'measured':
         return measured, []
     try:
-        told = [load(path, truth=False, forces='commanded').for_model(model) for path in paths]
+        told = [file.recording('commanded').for_model(model) for file in files]
     except DatasetError:
         if forces == 'commanded':
             raise

@@ -10,7 +10,7 @@ import pytest
 
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets import load
-from pkm_identification.datasets.load import file_hash
+from pkm_identification.datasets.data_file import file_hash
 
 TIME = 0.1 * np.arange(20)
 Q, F = np.random.default_rng(0).normal(size=(2, 20, 2))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ COMMANDED = {**NUMBERS, STATE: ('phase', 'command')}  # where forces are those t
 RUN = 4  # pkm_msgs/ControllerState.RUN
 
 
-def load_bag(
+def open_bag(
     path: Path,
     *,
     allow_incomplete: bool = False,
@@ -68,9 +69,10 @@ def load_bag(
     topics: Mapping[str, str] | None = None,
     joints: Sequence[str] = (),
     truth: bool = True,
+    measured: bool = True,
     commanded: bool = False,
-) -> Recording:
-    """Read a recording, of this project or any with a `sensor_msgs/JointState`.
+) -> Callable[[bool], Recording]:
+    """Read a bag, of this project or any with a `sensor_msgs/JointState`.
 
     `topics` are names in the bag by their role (`joint_states`, `motor_currents`, ...): one that
     begins with / is taken literally, others in any namespace; `topic` is short for
@@ -78,8 +80,9 @@ def load_bag(
     whole chunk. Where the controller's state was recorded, `only_run` keeps the whole periods at
     full speed (phase RUN) alone. `joints` are the names in the bag that are wanted, where messages
     of one topic name different ones. Without `truth` noise-free signals are left unread, unless
-    `topics` names them. `commanded` takes forces from the controller's state: those that it
-    commanded, in place of those that the drives measured.
+    `topics` names them. What is returned makes a recording of what was read: with the forces that
+    the drives measured, or, given True, with those that the controller commanded, by its state.
+    `measured` and `commanded` say which of them are read.
     """
     if topic is not None:
         if POSITIONS in (topics or {}):
@@ -90,7 +93,7 @@ def load_bag(
     if unknown:
         raise DatasetError(f"unknown topic role '{unknown[0]}'; roles are {', '.join(TOPICS)}")
     wanted = COMMANDED if commanded else NUMBERS
-    if commanded and CURRENTS not in (topics or {}):
+    if not measured and CURRENTS not in (topics or {}):
         del roles[CURRENTS]
     bag = read_bag(
         path,
@@ -102,7 +105,19 @@ def load_bag(
     for role, name in (topics or {}).items():
         require_topic(bag, found[role], name)
     metadata = parsed_metadata(bag.text(found[METADATA]), f"'{path}': '{found[METADATA]}'")
-    told = recorded_force_messages(metadata, str(path))
+    return partial(_recording, bag, found, metadata, joints, only_run)
+
+
+def _recording(
+    bag: RawBag,
+    found: Mapping[str, str | None],
+    metadata: Mapping[str, Any],
+    joints: Sequence[str],
+    only_run: bool,
+    commanded: bool,
+) -> Recording:
+    path = str(bag.path)
+    told = recorded_force_messages(metadata, path)
     joints = joints or (told.names if told is not None else ())
     positions = _positions(bag, found, joints)
     if commanded:
@@ -113,7 +128,7 @@ def load_bag(
             efforts = efforts.of(joints)  # a rail may share messages with the robot
         if told is not None and told.message_type != MOTOR_CURRENTS:
             positions = positions.without('effort')  # they are the same, or another unit's
-    period = recorded_period(metadata, str(path))
+    period = recorded_period(metadata, path)
     state = found[STATE]
     note: dict[str, Any] = {}
     if only_run and state is not None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
 from pkm_identification.arrays import Array
@@ -22,21 +25,24 @@ CSV_FORM = (
     'time, <joint>.position, <joint>.effort and/or <joint>.current, <joint>.velocity, '
     '<joint>.command'
 )
+KINDS = ('position', 'effort', 'current', 'velocity', 'command')
 COLUMN = re.compile(r'(?P<joint>.+)\.(?P<kind>position|effort|current|velocity|command)')
 
 
-def load_csv(path: Path, commanded: bool = False) -> Recording:
+Columns = Mapping[str, Mapping[str, int]]  # by kind and joint
+
+
+def open_csv(path: Path) -> Callable[[bool], Recording]:
     """Read `time, <joint>.position, .effort, .current, .velocity, .command` in any column order.
 
     SI units: [s], [m, rad], [N, N m], [A], [m/s, rad/s], [N, N m]. Joints with a position only are
-    left out, velocities where not all others have one. `commanded` takes the forces that the
-    controller commanded in place of efforts and currents.
+    left out, velocities where not all others have one. What is returned makes a recording of that;
+    given True, with the forces that the controller commanded in place of efforts and currents.
     """
     header = [name.strip().strip('"') for name in _first_line(path).rstrip('\r\n').split(',')]
     if header == ['']:
         raise DatasetError(f"'{path}' is empty; expected a header {CSV_FORM}")
-    kinds = ('position', 'effort', 'current', 'velocity', 'command')
-    columns: dict[str, dict[str, int]] = {kind: {} for kind in kinds}
+    columns: dict[str, dict[str, int]] = {kind: {} for kind in KINDS}
     for index, name in enumerate(header):
         if name == 'time':
             continue
@@ -51,13 +57,24 @@ def load_csv(path: Path, commanded: bool = False) -> Recording:
             f"'{path}': needs exactly one column 'time', separated by commas; expected "
             f'{CSV_FORM}, the header is {",".join(header)[:80]}'
         )
-    forces = ('command',) if commanded else ('effort', 'current')
-    wanted = 'a command' if commanded else 'an effort or current'
-    driven = [j for j in columns['position'] if any(j in columns[kind] for kind in forces)]
-    for kind in kinds[1:]:
+    for kind in KINDS[1:]:
         for joint in columns[kind]:
             if joint not in columns['position']:
                 raise DatasetError(f"'{path}': '{joint}.{kind}' has no column '{joint}.position'")
+
+    @cache
+    def table() -> NDArray[Any]:
+        return stored(_table_blocks(path, len(header)))
+
+    return partial(_recording, path, header.index('time'), columns, table)
+
+
+def _recording(
+    path: Path, time: int, columns: Columns, read_once: Callable[[], NDArray[Any]], commanded: bool
+) -> Recording:
+    forces = ('command',) if commanded else ('effort', 'current')
+    wanted = 'a command' if commanded else 'an effort or current'
+    driven = [j for j in columns['position'] if any(j in columns[kind] for kind in forces)]
     if not driven:
         raise ForeignFormError(f"'{path}' has no joint with a position and {wanted} column")
     places = {'positions': [columns['position'][joint] for joint in driven]}
@@ -75,14 +92,11 @@ def load_csv(path: Path, commanded: bool = False) -> Recording:
         places['velocities'] = [columns['velocity'][joint] for joint in driven]
     left_out = [joint for joint in columns['position'] if joint not in driven]
     provenance = {'source': str(path), 'format': 'csv', 'left_out': left_out}
-    table = stored(_table_blocks(path, len(header)))
+    table = read_once()
 
     def read(rows: slice) -> Block:
         part = np.asarray(table[rows])
-        return Block(
-            part[:, header.index('time')],
-            **{name: part[:, columns] for name, columns in places.items()},
-        )
+        return Block(part[:, time], **{name: part[:, columns] for name, columns in places.items()})
 
     source = Source.opened(read, len(table), len(driven))
     recording = Recording(source, tuple(driven), provenance=provenance)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -49,7 +50,7 @@ UNPACKED = 1 << 26  # [bytes]
 DENSEST = 100
 
 
-def load_npz(path: Path, commanded: bool = False) -> Recording:
+def open_npz(path: Path) -> Callable[[bool], Recording]:
     """Read `time`, `joint_names`, `positions`, `efforts` and/or `currents`.
 
     Optional: measured `velocities` (N, n_a) [m/s, rad/s], `period` [s], `effort_delay` [s],
@@ -58,8 +59,9 @@ def load_npz(path: Path, commanded: bool = False) -> Recording:
     `force_constants` (n_a,) [N/A, N m/A] with their standard deviations
     `force_constant_deviations`, `payload` (its YAML text, see `pkm_description.payload_of`), and
     all of `truth_time` (M,) [s], `truth_positions`, `truth_velocities`, `truth_forces` (M, n_a) of
-    a simulated robot. `commanded` takes `commands` (N, n_a) [N, N m], which the controller gave
-    at the times of the positions, in place of efforts and currents.
+    a simulated robot. What is returned makes a recording of that; given True, with `commands`
+    (N, n_a) [N, N m], which the controller gave at the times of the positions, in place of efforts
+    and currents.
     """
     with foreign_errors(DatasetError, f"'{path}' cannot be read as an NPZ file"):
         content = _content(path)
@@ -67,6 +69,10 @@ def load_npz(path: Path, commanded: bool = False) -> Recording:
     if missing:
         there = ', '.join(sorted(content)) or 'nothing'
         raise ForeignFormError(f"'{path}' lacks {', '.join(missing)}; it holds {there}")
+    return partial(_recording, path, content)
+
+
+def _recording(path: Path, content: Content, commanded: bool) -> Recording:
     unknown = sorted(set(content) - set(REQUIRED) - set(OPTIONAL))
     names = _names(content['joint_names'], path)
     fields: dict[str, Any] = {
