@@ -195,7 +195,7 @@ class Requests:
         server._controller = SimpleNamespace(
             srv_name='set_model',
             wait_for_service=lambda timeout_sec: True,
-            call_async=lambda message: controller._on_set_model(message, SetModel.Response()),
+            call_async=lambda message: controller._models.set_model(message, SetModel.Response()),
             remove_pending_request=lambda call: None,
         )
         return self
@@ -301,7 +301,7 @@ class Requests:
         return run
 
     def _set_model(self, request: Any) -> None:
-        found = self.controller._on_set_model(request, SetModel.Response())
+        found = self.controller._models.set_model(request, SetModel.Response())
         documented(found.error_code, found.error_msg, found.success)
 
     def _answer(self, callback: Callable[..., Any], request: Any, kind: Any) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from rclpy.node import Node
 
 from pkm_control.feedforward import (
     Feedforward,
@@ -15,6 +17,7 @@ from pkm_control.feedforward import (
     nominal_feedforward,
 )
 from pkm_control.model_difference import model_difference
+from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.safeguards.feedforward_bound import FeedforwardBound
 from pkm_description.errors import DescriptionError, ModelFileError
 from pkm_dynamics import ClosedChainModel
@@ -30,6 +33,35 @@ class ModelRefused(ModelFileError):
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+class ModelService:
+    """Gives the controller of a loop another feedforward, or says why not.
+
+    `most` is the parameter `max_model_difference`, see `requested_feedforward`.
+    """
+
+    def __init__(self, node: Node, loop: Callable[[], ControlLoop | None], most: float) -> None:
+        self._node, self._loop, self._most = node, loop, most
+        node.create_service(SetModel, '~/set_model', self.set_model)
+
+    def set_model(
+        self, request: SetModel.Request, response: SetModel.Response
+    ) -> SetModel.Response:
+        """Answer a request."""
+        loop = self._loop()
+        try:
+            if loop is None:
+                raise ModelRefused(response.WRONG_STATE, 'the controller is not configured')
+            controller = loop.controller
+            controller.feedforward = requested_feedforward(controller.model, request, self._most)
+            self._node.get_logger().info(f'feedforward: {controller.feedforward.name}')
+            response.success = True
+        except ModelRefused as refusal:
+            self._node.get_logger().error(f'model refused: {refusal}')
+            response.success = False
+            response.error_code, response.error_msg = refusal.code, str(refusal)
+        return response
 
 
 def requested_feedforward(

@@ -27,6 +27,7 @@ from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
 from pkm_control.interlocks import Interlocks
+from pkm_control.loop_warm_up import warm_up
 from pkm_control.nodes.bound_tuning import BoundTuning
 from pkm_control.nodes.brakes import Brakes
 from pkm_control.nodes.control_loop import ControlLoop
@@ -41,7 +42,7 @@ from pkm_control.nodes.controller_publishers import ControllerPublishers
 from pkm_control.nodes.follow_server import FollowServer
 from pkm_control.nodes.joint_state_reader import JointStateReader, PolledSubscription
 from pkm_control.nodes.joint_trajectory_input import JointTrajectoryInput
-from pkm_control.nodes.model_service import ModelRefused, requested_feedforward
+from pkm_control.nodes.model_service import ModelService
 from pkm_control.nodes.safety_inputs import SafetyInputs
 from pkm_control.nodes.slow_motions import SlowMotions
 from pkm_control.shutdown import ShutdownTimes
@@ -55,10 +56,7 @@ from pkm_description.nodes.running import FatalError, run_node
 from pkm_description.transmissions.calibration import machine_digest
 from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.model import require_drives
-from pkm_dynamics.trajectories import PointToPoint
-from pkm_msgs.srv import SetModel
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 # Hears publishers of either kind; a lost state is one that the next one replaces.
@@ -110,13 +108,13 @@ class TrajectoryControllerNode(LifecycleNode):
         self._slow = SlowMotions(self, lambda: self.loop, *shared)
         self._joint_trajectories = JointTrajectoryInput(self, self._follow, rate)
         self._diagnostics = ControllerDiagnostics(self, values['robot'])
+        self._models = ModelService(self, lambda: self.loop, values['max_model_difference'])
         self._tuning = BoundTuning(self, values, lambda: self.loop)
         self._health = GraphHealth(self, BYSTANDERS, WATCHMEN)
         self._safety = SafetyInputs(self, lambda: self.loop, interlocks)
         self._ready = self.create_publisher(String, '~/ready_to_move', LATCHED)
         self._hindrance: str | None = None
         self._ended: list[Future] = []  # of those who wait for the end of the commands
-        self.create_service(SetModel, '~/set_model', self._on_set_model)
         self._change_state = self._service_change_state.callback
         self._service_change_state.callback = self._on_change_state
         # A transition waits for the robot's rest: other callbacks go on meanwhile.
@@ -242,7 +240,7 @@ class TrajectoryControllerNode(LifecycleNode):
         feedforward = nominal_feedforward(model) if nominal else no_feedforward()
         options = controller_options(values)
         warm = replace(options, max_interval=math.inf)
-        _warm_up(TrajectoryController(model, gains, nominal_feedforward(model), warm))
+        warm_up(TrajectoryController(model, gains, nominal_feedforward(model), warm))
         controller = TrajectoryController(model, gains, feedforward, options)
         self._brakes = Brakes(self)
         self._output = ControllerPublishers(self, model.actuated_joints, motors)
@@ -398,42 +396,6 @@ class TrajectoryControllerNode(LifecycleNode):
         if self.loop is not None:
             self.loop.watch()
         self._diagnostics.publish(self.loop, self._what_hinders(), self._safety.interlocks)
-
-    def _on_set_model(
-        self, request: SetModel.Request, response: SetModel.Response
-    ) -> SetModel.Response:
-        try:
-            if self.loop is None:
-                raise ModelRefused(response.WRONG_STATE, 'the controller is not configured')
-            controller = self.loop.controller
-            most = self._values['max_model_difference']
-            controller.feedforward = requested_feedforward(controller.model, request, most)
-            self.get_logger().info(f'feedforward: {controller.feedforward.name}')
-            response.success = True
-        except ModelRefused as refusal:
-            self.get_logger().error(f'model refused: {refusal}')
-            response.success = False
-            response.error_code, response.error_msg = refusal.code, str(refusal)
-        return response
-
-
-def _warm_up(controller: TrajectoryController) -> None:
-    """Run once whatever runs later in or beside the loop, so that nothing is compiled then."""
-    model = controller.model
-    q, names = model.home_actuators, model.actuated_joints
-    controller.activate(q)
-    for coordinates in ('actuators', 'platform'):
-        if coordinates == 'platform' and not model.platform_determines_joints:
-            continue
-        rest = controller.resting_coordinates(coordinates)
-        there = PointToPoint(
-            [0.0, 0.1], [rest, rest], coordinates, names if coordinates == 'actuators' else None
-        )
-        execution = controller.plan(there)
-        check_feasibility(model, execution, rate=100.0)
-        controller.start(execution)
-        for cycle in range(3):
-            controller.step(cycle * 0.2 + (coordinates == 'platform'), q)
 
 
 def main(args: Sequence[str] | None = None) -> None:
