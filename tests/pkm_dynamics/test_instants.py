@@ -68,6 +68,14 @@ def test_a_jump_from_point_to_point_is_refused(palida, width: float) -> None:
     assert abs(velocity.value) > 1.7 * np.abs(q[-1] - q[0]).max() / width
 
 
+def test_samples_a_microsecond_apart_that_differ_by_90_mm_are_refused(palida) -> None:
+    low, high = home(palida), home(palida) + [0.0, 0.0, 0.09, 0.0, 0.0, 0.0]
+    time = np.r_[np.arange(50) * 0.02, 0.98 + 1e-6 + np.arange(50) * 0.02]
+    path = SampledTrajectory(time, np.repeat([low, high], 50, axis=0))
+    report = check_feasibility(palida, Execution(path), rate=500.0)
+    assert not report.feasible and report.margins['velocity'].margin < 0.0
+
+
 def _poses(model, x: np.ndarray):
     return x[:, :3], np.tile(np.eye(3), (len(x), 1, 1))
 

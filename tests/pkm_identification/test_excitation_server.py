@@ -1,5 +1,6 @@
 """The excitation server on real rclpy, with a robot and a controller that only pretend."""
 
+import pickle
 import time
 from math import nan
 
@@ -9,6 +10,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from action_msgs.msg import GoalStatus
+from fuzzed_requests import Here
 from graph import Graph
 from lifecycle_msgs.srv import GetState
 from rclpy.action import ActionClient, ActionServer, CancelResponse
@@ -21,15 +23,18 @@ from unique_identifier_msgs.msg import UUID
 
 import pkm_description
 from pkm_description.description import EncoderAndDrive
+from pkm_description.errors import PkmError
 from pkm_description.nodes.background import Background
 from pkm_description.nodes.description_publisher import LATCHED
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.limits.goal_check import LONGEST_CHECK
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import load
 from pkm_identification.datasets.bags.bag_reader import read_bag
-from pkm_identification.nodes import excitation_run
+from pkm_identification.nodes import excitation_run, excitation_server
 from pkm_identification.nodes.excitation_server import ExcitationServer
+from pkm_identification.recording import SystemFacts, run_preflight
 from pkm_msgs.action import Excite, FollowPlatformTrajectory
 from pkm_msgs.msg import ControllerState, MotorCurrents
 
@@ -160,6 +165,14 @@ class Session:
 @pytest.fixture(scope='module')
 def model():
     return ClosedChainModel(pkm_description.load('palida'))
+
+
+@pytest.fixture(autouse=True)
+def checks(model, monkeypatch):
+    """What checks goals in this process: one of their own each costs seconds."""
+    here = Here(model)
+    monkeypatch.setattr(excitation_server, 'WorkerProcess', lambda description: here)
+    return here
 
 
 @pytest.fixture
@@ -425,6 +438,29 @@ def test_another_published_description_is_refused(session, model, tmp_path, chan
         assert answer.result.error_code == expected, answer.result.error_msg
     assert 'another description' in answer.result.error_msg
     assert not (tmp_path / 'bag_True').exists()
+
+
+def test_a_preflight_that_takes_too_long_refuses_the_run(session, tmp_path, checks, monkeypatch):
+    def too_long(longest, function, *arguments):
+        assert function is run_preflight
+        raise PkmError(f'the check takes longer than {longest:g} s')
+
+    monkeypatch.setattr(checks, 'call', too_long)
+    result = session.result(session.send(tmp_path / 'bag')).result
+    assert result.error_code == CODE.INFEASIBLE
+    assert result.error_msg == f'the check takes longer than {LONGEST_CHECK:g} s'
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_preflight_can_go_to_another_process(model, tmp_path):
+    motion = FourierTrajectory(
+        PERIOD, [*model.home_position, 0.0, 0.0, 0.0], np.zeros((6, 1)), np.zeros((6, 1))
+    )
+    facts = SystemFacts('active', {'joint_states': 0.0}, np.array(model.home_actuators))
+    asked = run_preflight, motion, 3, 0.5, tmp_path / 'bag', facts
+    function, *arguments = pickle.loads(pickle.dumps(asked))
+    report = pickle.loads(pickle.dumps(function(model, *arguments)))
+    assert report.ok and report.duration > 3 * PERIOD
 
 
 def test_an_existing_bag_is_not_touched(session, tmp_path):

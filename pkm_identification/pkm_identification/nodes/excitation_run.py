@@ -21,8 +21,10 @@ from pkm_description.transmissions.calibration import published_text
 from pkm_description.transmissions.motor_side import spoken_by
 from pkm_description.untrusted.named_files import allowed, only_below
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.limits.goal_check import LONGEST_CHECK
 from pkm_dynamics.nodes.trajectory_messages import from_message
 from pkm_dynamics.trajectories import Trajectory
+from pkm_dynamics.worker_process import WorkerProcess
 from pkm_identification.datasets.force_messages import ForceMessages
 from pkm_identification.nodes.recorder import Recorder
 from pkm_identification.nodes.running_system import RunningSystem
@@ -81,6 +83,7 @@ class ExcitationRun:
     forces: ForceMessages
     system: RunningSystem
     background: Background
+    checks: WorkerProcess  # where the preflight computes, and holds up nobody
     handle: ServerGoalHandle
     recorder: Recorder
     logger: RcutilsLogger
@@ -146,9 +149,11 @@ class ExcitationRun:
         )
         self._feedback('preflight', 0.5, nan, 'checking limits')
         asked = (trajectory, self._request.periods, self._request.ramp_time, self.bag)
-        report: PreflightReport = await self.background.run(
-            lambda: run_preflight(self.model, *asked, facts, settings.approach_speed)
-        )
+        check = run_preflight, *asked, facts, settings.approach_speed
+        with refusing(Code.INFEASIBLE):
+            report: PreflightReport = await self.background.run(
+                lambda: self.checks.call(LONGEST_CHECK, *check)
+            )
         self._raise_if_canceled()
         if report.code is not None:
             raise Refused(report.code, report.message)

@@ -23,6 +23,7 @@ from pkm_description.nodes.running import run_node
 from pkm_description.untrusted.named_files import resolved_folder
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.model import require_drives
+from pkm_dynamics.worker_process import WorkerProcess
 from pkm_identification.nodes.excitation_run import ExcitationRun, RunSettings, quality_message
 from pkm_identification.nodes.force_topic import FORCE_UNIT, ForceTopic
 from pkm_identification.nodes.recorder import Recorder
@@ -70,6 +71,8 @@ class ExcitationServer(Node):
         given['payload'] = pkm_description.payload_of(values['payload'])
         self._settings = RunSettings(**given)
         self._background = Background(self, 'excitation')
+        self._checks = WorkerProcess(self._model.description)
+        self._checks.start()
         self._forces = ForceTopic(self, self._model, values['force_unit'])
         self._system = RunningSystem(self, self._background, values['controller'], self._forces)
         self._run: ExcitationRun | None = None
@@ -104,6 +107,7 @@ class ExcitationServer(Node):
         if self._recorder is not None:
             self._recorder.close()
         self._background.close()
+        self._checks.close()
 
     def _on_client_lost(self, reason: str) -> None:
         if self._run is not None:
@@ -118,7 +122,8 @@ class ExcitationServer(Node):
         try:
             forces = await self._system.forces(self._settings.topic_timeout)
             self._recorder = Recorder(self, self._system.topics(forces), self._forces.names[0])
-            graph = (self._system, self._background, handle, self._recorder, self.get_logger())
+            beside = self._background, self._checks
+            graph = (self._system, *beside, handle, self._recorder, self.get_logger())
             self._run = ExcitationRun(self._model, self._settings, forces, *graph)
             self._client.begin(bytes(handle.goal_id.uuid), handle.request.heartbeat_timeout)
             quality = await self._run.run()
