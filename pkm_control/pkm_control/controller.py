@@ -24,6 +24,7 @@ from pkm_control.control_types import (
 from pkm_control.desired_motion import DesiredMotion
 from pkm_control.feedforward import Feedforward
 from pkm_control.gains import ServoGains
+from pkm_control.plausibility import checked_interval, checked_positions
 from pkm_control.safeguards.bound_changes import check_at_any_time, check_errors
 from pkm_control.safeguards.drive_response import DriveResponse
 from pkm_control.safeguards.pose_watch import PoseWatch
@@ -99,7 +100,7 @@ class TrajectoryController:
         Raises ControlFault when they are not valid or belong to no closed configuration, or the
         force there cannot be computed.
         """
-        measured = self._checked(positions)
+        measured = checked_positions(self.model, positions)
         try:
             desired = DesiredMotion(self.model, measured, self.feedforward, self._rate)
         except PkmError as error:
@@ -272,10 +273,10 @@ class TrajectoryController:
         return self._limits.command(interval, force + self._servo.coast(interval))
 
     def _step(self, time: float, positions: ArrayLike) -> StepResult:
-        measured, motion = self._checked(positions), self._desired
+        measured, motion = checked_positions(self.model, positions), self._desired
         if motion is None:
             raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
-        interval = self._interval(time)
+        interval = checked_interval(self._last_time, time, self.options.max_interval)
         self._last_time = self._commanded = time
         self._measured = measured
         feedforward = self.feedforward
@@ -329,21 +330,6 @@ class TrajectoryController:
         self._reported = False
         return outcome
 
-    def _interval(self, time: float) -> float:
-        """Time [s] since the last cycle; ControlFault where it cannot be."""
-        interval = 0.0 if self._last_time is None else time - self._last_time
-        if not np.isfinite(time) or interval < 0.0:
-            raise ControlFault(
-                ErrorCode.BAD_STATE, f'time stamp went back by {-interval:.6f} s to {time:.6f} s'
-            )
-        if interval > self.options.max_interval:
-            raise ControlFault(
-                ErrorCode.BAD_STATE,
-                f'time stamp jumped ahead by {interval:.6f} s to {time:.6f} s '
-                f'(limit {self.options.max_interval:g} s)',
-            )
-        return interval
-
     def _supervise(
         self, interval: float, moving: bool, error: Floats, finding: Finding | None
     ) -> None:
@@ -374,16 +360,3 @@ class TrajectoryController:
             self._sighted_rate = rate
             self.set_rate(self._rate)
         return finding
-
-    def _checked(self, positions: ArrayLike) -> Floats:
-        try:
-            measured = np.array(positions, dtype=float)
-        except (TypeError, ValueError):
-            raise ControlFault(ErrorCode.BAD_STATE, 'positions: not an array of numbers') from None
-        if measured.shape != (self.model.n_a,):
-            message = f'positions: {self.model.n_a} are needed, got shape {measured.shape}'
-            raise ControlFault(ErrorCode.BAD_STATE, message)
-        if not np.isfinite(measured).all():
-            joint = self.model.actuated_joints[int(np.argmin(np.isfinite(measured)))]
-            raise ControlFault(ErrorCode.BAD_STATE, f'{joint}: measured position is not finite')
-        return measured

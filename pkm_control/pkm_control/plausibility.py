@@ -1,8 +1,9 @@
-"""Whether measured positions can be those of the robot."""
+"""Whether measured positions and their stamps can be those of the robot."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pkm_control.control_types import ControlFault, ErrorCode
 from pkm_dynamics import ClosedChainModel
@@ -56,3 +57,36 @@ class PositionLeaps:
                 )
         self._last, self.left_out = (time, positions), 0
         return True
+
+
+def checked_positions(model: ClosedChainModel, positions: ArrayLike) -> Floats:
+    """Return measured positions (n_a,) [m, rad]; ControlFault, BAD_STATE, where they are none."""
+    try:
+        measured = np.array(positions, dtype=float)
+    except (TypeError, ValueError):
+        raise ControlFault(ErrorCode.BAD_STATE, 'positions: not an array of numbers') from None
+    if measured.shape != (model.n_a,):
+        message = f'positions: {model.n_a} are needed, got shape {measured.shape}'
+        raise ControlFault(ErrorCode.BAD_STATE, message)
+    if not np.isfinite(measured).all():
+        joint = model.actuated_joints[int(np.argmin(np.isfinite(measured)))]
+        raise ControlFault(ErrorCode.BAD_STATE, f'{joint}: measured position is not finite')
+    return measured
+
+
+def checked_interval(last: float | None, time: float, longest: float) -> float:
+    """Return the time [s] from the stamp of the last cycle, if there was one, to this one.
+
+    Raises ControlFault, BAD_STATE, where stamps [s] go back, or ahead by more than `longest` [s].
+    """
+    interval = 0.0 if last is None else time - last
+    if not np.isfinite(time) or interval < 0.0:
+        raise ControlFault(
+            ErrorCode.BAD_STATE, f'time stamp went back by {-interval:.6f} s to {time:.6f} s'
+        )
+    if interval > longest:
+        raise ControlFault(
+            ErrorCode.BAD_STATE,
+            f'time stamp jumped ahead by {interval:.6f} s to {time:.6f} s (limit {longest:g} s)',
+        )
+    return interval

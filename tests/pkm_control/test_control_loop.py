@@ -728,7 +728,7 @@ def broken(*_: object) -> None:
 @pytest.mark.parametrize('place', ['take', 'read'])
 def test_an_error_of_the_loop_stops_commands_and_not_the_thread(place, rate, capsys) -> None:
     bench = running(rate)
-    owner = bench.loop._source if place == 'take' else bench.loop._reader
+    owner = bench.loop._source if place == 'take' else bench.loop._states._reader
     whole = getattr(owner, place)
     setattr(owner, place, broken)
     bench.waiting.append(state(10**6))

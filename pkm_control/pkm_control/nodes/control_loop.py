@@ -6,9 +6,8 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-from builtin_interfaces.msg import Time
 from sensor_msgs.msg import JointState
 
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome, StepResult
@@ -17,26 +16,15 @@ from pkm_control.loop_statistics import LoopStatistics
 from pkm_control.nodes.brakes import Brakes
 from pkm_control.nodes.controller_publishers import ControllerPublishers
 from pkm_control.nodes.joint_state_reader import JointStateReader, PolledSubscription
-from pkm_control.plausibility import PositionLeaps
-from pkm_control.safeguards.lost_states import BRIDGED_CYCLES, LONGEST_HOLD, LostStates
-from pkm_control.safeguards.state_sources import StateSources
+from pkm_control.nodes.state_intake import Measurement, StateIntake
+from pkm_control.safeguards.lost_states import BRIDGED_CYCLES, LONGEST_HOLD
 from pkm_control.shutdown import Shutdown, ShutdownPhase, ShutdownTimes
 from pkm_control.stops import StopEvent
-from pkm_dynamics.array_types import Floats
 
 LONGEST_WAIT = 0.02  # [s] for a joint state before the watchdog looks again
 # [s] for a robot to come to rest and its brakes to close, beyond what that takes, until commands
 # end anyhow where somebody waits for it
 LONGEST_SHUTDOWN = 3.0
-LEAPS = 10  # implausible positions in a row that are bridged
-
-
-class _Measurement(NamedTuple):
-    stamp: Time
-    nanoseconds: int
-    positions: Floats
-    heard: float  # [s] of the steady clock, when it came
-    arrival: float  # [s] when its stamp was new
 
 
 class ControlLoop:
@@ -71,12 +59,11 @@ class ControlLoop:
         self.lock = threading.RLock()
         self.last_result: StepResult | None = None
         self.commanding = False
-        self._reader = reader
         self._source = source
         self._output = output
         self._brakes = brakes
         self._period = None if rate is None else 1.0 / rate
-        self._timeout = state_timeout
+        self._states = StateIntake(controller.model, reader, state_timeout, bridged_cycles)
         self._on_fault = on_fault
         self._on_outcome = on_outcome
         self._on_end = on_end
@@ -84,11 +71,6 @@ class ControlLoop:
         self._times = shutdown_times or ShutdownTimes()
         self._shutdown: Shutdown | None = None
         self._ended = threading.Event()
-        self._leaps = PositionLeaps(controller.model, LEAPS)
-        self._sources = StateSources()
-        self._lost = LostStates(bridged_cycles)
-        self._latest: _Measurement | None = None
-        self._bad: ControlFault | None = None
         self._fault: ControlFault | None = None
         self._origin: int  # [ns] stamp of the state at the activation
         self._activated: float  # [s] of the steady clock
@@ -109,18 +91,17 @@ class ControlLoop:
     @property
     def state_age(self) -> float:
         """Time [s] since a valid joint state came, infinite before the first."""
-        latest = self._latest
-        return float('inf') if latest is None else time.monotonic() - latest.arrival
+        return self._states.age(time.monotonic())
 
     @property
     def has_recent_state(self) -> bool:
         """Whether the controller could be activated."""
-        return self._bad is None and self.state_age <= self._timeout
+        return self._states.is_recent(time.monotonic())
 
     @property
     def foreign_states(self) -> str:
         """Who sends states of the robot besides its own source; empty where nobody does."""
-        if not self._sources.several(time.monotonic()):
+        if not self._states.several(time.monotonic()):
             return ''
         names = ', '.join(self._source.publishers)
         return f'two sources send states of the joints; joint_states is published by {names}'
@@ -143,16 +124,11 @@ class ControlLoop:
         first cycle fails.
         """
         with self.lock:
-            if self._bad is not None:
-                raise self._bad
             if foreign := self.foreign_states:
                 raise ControlFault(StopEvent.FOREIGN_STATES.code, foreign)
-            latest = self._latest
-            if latest is None or not self.has_recent_state:
-                message = f'no joint state within {self._timeout:g} s'
-                raise ControlFault(ErrorCode.STATE_TIMEOUT, message)
+            latest = self._states.recent(time.monotonic())
             self.controller.activate(latest.positions)
-            self._leaps.reset()
+            self._states.begin()
             self._shutdown = None
             self._ended.clear()
             self.statistics = LoopStatistics()
@@ -215,52 +191,26 @@ class ControlLoop:
 
         `number` is that of the message among those of its publisher, where it is known.
         """
-        if not self._reader.concerns(message):
-            return False
-        used = self._sources.hear(number, time.monotonic())
+        fresh, now = False, time.monotonic()
+        try:
+            fresh = self._states.take(message, number, now, self.commanding)
+        except ControlFault as fault:
+            self._fail(fault)
         if self.commanding and not self.stopping and (foreign := self.foreign_states):
             self.shut_down(StopEvent.FOREIGN_STATES, foreign)
-        if not used:
-            return False
-        try:
-            positions = self._reader.read(message)
-        except ControlFault as fault:
-            self._bad = fault
-            self._fail(fault)
-            return False
-        stamp = message.header.stamp
-        nanoseconds = stamp.sec * 1_000_000_000 + stamp.nanosec
-        try:
-            if self.commanding and not self._leaps.plausible(nanoseconds * 1e-9, positions):
-                return False
-        except ControlFault as fault:
-            self._bad = fault
-            self._fail(fault)
-            return False
-        self._bad = None
-        latest = self._latest
-        arrival = heard = time.monotonic()
-        if self.commanding and latest is not None and latest.nanoseconds == nanoseconds:
-            arrival = latest.arrival  # a clock that stands still is no sign of life
-        if latest is None or latest.nanoseconds != nanoseconds:
-            self._lost.heard(nanoseconds * 1e-9)
-        self._latest = _Measurement(stamp, nanoseconds, positions, heard, arrival)
-        return True
+        return fresh
 
     def watch(self) -> None:
         """Stop commanding when the joint states have stopped coming."""
-        latest = self._latest
-        if not self.commanding or latest is None:
+        if not self.commanding:
             return
         if not self.running and self._thread.ident is not None:
             self._fail(ControlFault(ErrorCode.BAD_STATE, 'the control thread has ended'))
             return
-        age = min(self.state_age, time.monotonic() - self._activated)
-        if age > self._timeout:
-            heard = time.monotonic() - latest.heard <= self._timeout
-            what = 'no joint state with a new stamp' if heard else 'no joint state'
-            message = f'{what} for {age:.3f} s (limit {self._timeout:g} s)'
-            self._fail(ControlFault(ErrorCode.STATE_TIMEOUT, message))
+        try:
+            self._states.require(time.monotonic(), self._activated)
+        except ControlFault as fault:
+            self._fail(fault)
 
     def cycle(self, late: float = 0.0) -> None:
         """Compute and send one command, if the controller is active."""
@@ -280,7 +230,7 @@ class ControlLoop:
 
     def _cycle(self, late: float) -> Outcome | None:
         with self.lock:
-            latest = self._latest
+            latest = self._states.latest
             if not self.commanding or latest is None:
                 return None
             if latest.nanoseconds == self._answered:
@@ -299,17 +249,18 @@ class ControlLoop:
             self._advance(now)
         return result.outcome
 
-    def _bridge(self, latest: _Measurement) -> None:
+    def _bridge(self, latest: Measurement) -> None:
         """Go on without a new state; the last command stays in lockstep and while one may come."""
         age = time.monotonic() - latest.arrival
-        lost = self._period is not None and self._lost.missing(age)
+        lost = self._period is not None and self._states.lost.missing(age)
         self.statistics.wait(lost)
         if self._period is None or not lost and age <= LONGEST_HOLD:
             self._output.repeat()
             return
         now = (latest.nanoseconds - self._origin) * 1e-9 + age
-        if self._lost.too_many:
-            message = f'no joint state for {age:.4f} s, {self._lost.most} cycles are bridged'
+        if self._states.lost.too_many:
+            most = self._states.lost.most
+            message = f'no joint state for {age:.4f} s, {most} cycles are bridged'
             self.controller.stop(StopEvent.STATES_LOST, message, now)
         self._output.command(self.controller.bridge(now))
 
@@ -383,9 +334,9 @@ class ControlLoop:
     def _survive(self, error: Exception) -> None:
         """Stop commands for an error of the loop itself; the thread goes on."""
         fault = ControlFault(ErrorCode.BAD_STATE, f'{type(error).__name__}: {error}')
-        if self._bad is None or str(self._bad) != str(fault):  # once, if it stays
+        if str(self._states.bad) != str(fault):  # once, if it stays
             traceback.print_exception(error)
-        self._bad = fault
+        self._states.bad = fault
         self._fail(fault)
         self._stop.wait(LONGEST_WAIT)
 
