@@ -79,7 +79,11 @@ class Supervisor:
         return self._allowed - self._options.stroke_tolerance + options.stroke_tolerance
 
     def stop(self, positions: Floats, velocities: Floats) -> JointStop:
-        """Return a stop without a path from this state (n_a,), as the drives can do it."""
+        """Return a stop without a path from this state (n_a,), as the drives can do it.
+
+        Desired positions may leap to where it begins: that is no way that a sensor should show.
+        """
+        self._seen = None
         velocities = np.clip(velocities, -self._speed, self._speed)
         needed = float((SMOOTH_PEAK * np.abs(velocities) / self.deceleration).max())
         options = self._options

@@ -180,6 +180,18 @@ def test_position_errors_of_both_signs_stop_or_fault(sign: float, axis: int) -> 
     assert 'bound at rest' in str(resting.step(0.001, away(0.051)).fault)
 
 
+def test_a_coarse_encoder_does_not_turn_a_stop_at_rest_into_power_off() -> None:
+    """Where the robot brakes, desired positions leap to the measured ones, which may stand."""
+    c = controller(max_position_error=0.005, fault_position_error=0.01)
+    c.activate(np.zeros(3))
+    c.start(c.plan(line(1e-4, 0.2)))
+    faults = []
+    for cycle in range(700):
+        pushed = min(1e-4 * cycle, 0.0055)  # the motion stops, and ends beyond the bound at rest
+        faults.append(c.step(1e-3 * cycle, [pushed, 0.0, 0.0]).fault)
+    assert faults[0] is None and 'bound at rest' in str(faults[-1])
+
+
 def test_a_motion_that_ends_with_a_large_error_has_not_succeeded() -> None:
     c = controller(max_interval=2.0, max_position_error=0.02)
     c.activate(np.zeros(3))
