@@ -54,6 +54,8 @@ def described(finding: Finding, monitored: Monitored) -> str:
     text = f'{named(cause.kind, cause.joint)} {amount(shape.value, shape.deviation, finding.unit)}'
     if cause.kind == Kind.PAYLOAD:
         text += _centre(finding)
+    if finding.rivals:
+        text += f' (or {" or ".join(named(each.kind, each.joint) for each in finding.rivals)})'
     if shape.course == Course.PASSING:
         text += f', from {names[shape.first]} to {names[shape.last]}, gone now'
     elif shape.course == Course.GROWTH:
@@ -171,6 +173,7 @@ def monitor_summary(monitored: Monitored) -> dict[str, Any]:
             'unit': each.unit,
             'value': shape.value,
             'standard_deviation': shape.deviation,
+            'rivals': [{'kind': x.kind.value, 'joint': x.joint} for x in each.rivals],
             'course': shape.course.value,
             'since': names[shape.first],
             'until': names[shape.last],

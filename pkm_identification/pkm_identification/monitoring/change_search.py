@@ -20,6 +20,9 @@ LEAST_REFERENCE = 3  # recordings: fewer show no spread
 # moderated variances]: joints of one kind are alike, but each meets other errors of the model
 SHARED_FREEDOM = 20.0
 DECISIVE = 1e-300  # a chance that is not computed any better
+# Variances by which one change explains more than another that is ruled out: 20 to 1 in likelihood,
+# strong evidence by [Kass and Raftery 1995]
+CLOSE = 2 * np.log(20.0)
 
 
 NOTHING = np.zeros(0, dtype=np.int64)  # no amounts
@@ -188,6 +191,31 @@ class Search:
         parts = [part for cause in known for part in (cause.directions, cause.also)]
         return evidence.beyond(np.concatenate([*parts], axis=1)) if parts else evidence
 
+    def rivals(self, evidence: Evidence, cause: Cause, found: Sequence[Cause]) -> tuple[Cause, ...]:
+        """Return what explains some recordings as well as a change that was found, or nearly so.
+
+        Beside all that was `found`; what explains most comes first.
+        """
+        contrast = self.contrast(evidence)
+        others = [each for each in found if each.key != cause.key]
+        keys = {each.key for each in others}
+        explained = {
+            each.key: self._explained(contrast, place, others)[1]
+            for place, each in enumerate(self.causes)
+            if each.key not in keys
+        }
+        least = explained.pop(cause.key) - CLOSE
+        close = [c for c in self.causes if explained.get(c.key, -np.inf) > max(least, 0.0)]
+        return tuple(sorted(close, key=lambda each: -explained[each.key]))
+
+    def _explained(
+        self, contrast: Contrast, place: int, known: Sequence[Cause]
+    ) -> tuple[Fit, float]:
+        """Fit of a change, and the variances beyond those of chance that it explains."""
+        cause = self.causes[place]
+        fit = contrast.fitted(self.space.own(cause), self.space.beside(cause, known))
+        return fit, fit.size / self.spreads[place].factor - fit.rank
+
     def _best(
         self, windows: Mapping[int, Contrast], known: Sequence[Cause], level: float
     ) -> tuple[int, Cause, float] | None:
@@ -198,8 +226,7 @@ class Search:
             for place, cause in enumerate(self.causes):
                 if cause.key in keys:
                     continue
-                fit = contrast.fitted(self.space.own(cause), self.space.beside(cause, known))
-                explained = fit.size / self.spreads[place].factor - fit.rank
+                fit, explained = self._explained(contrast, place, known)
                 if explained > most and (chance := self.chance(place, fit)) < level:
                     best, most = (window, cause, max(chance, DECISIVE)), explained
         return best

@@ -20,11 +20,17 @@ class Evidence:
     information: Array
     score: Array
     spread: Array
+    whole: Array | None = None  # information (w, w) before some changes were free; None: the same
+
+    @property
+    def shown(self) -> Array:
+        """Information (w, w) with all that the motion shows, by which its rest is judged."""
+        return self.information if self.whole is None else self.whole
 
     @classmethod
     def of(cls, observations: Iterable[Evidence]) -> Evidence:
         """Sum over independent observations, at least one."""
-        parts = [(each.information, each.score, each.spread) for each in observations]
+        parts = [(each.information, each.score, each.spread, each.shown) for each in observations]
         return cls(*(np.sum(part, axis=0) for part in zip(*parts, strict=True)))
 
     def beyond(self, directions: Array) -> Evidence:
@@ -35,9 +41,8 @@ class Evidence:
         back = weighted @ inverse_of(directions.T @ weighted) @ directions.T
         rest = np.eye(len(self.score)) - back
         information = rest @ self.information
-        return Evidence(
-            (information + information.T) / 2, rest @ self.score, rest @ self.spread @ rest.T
-        )
+        information = (information + information.T) / 2
+        return Evidence(information, rest @ self.score, rest @ self.spread @ rest.T, self.shown)
 
     def without(self, other: Evidence) -> Evidence:
         """Return what is left without a part of the sum."""
@@ -59,6 +64,7 @@ class Contrast:
     information: Array
     score: Array
     spread: Array  # covariance of the score
+    shown: Array  # information with all that the motions show (`Evidence.shown`)
 
     @classmethod
     def between(cls, before: Evidence, after: Evidence) -> Contrast:
@@ -67,25 +73,34 @@ class Contrast:
         inverse = inverse_of(total, LEAST_INFORMATION)
         left, right = before.information @ inverse, after.information @ inverse
         information = left @ after.information
+        information = (information + information.T) / 2
+        shown = information
+        if after.whole is not None:
+            inverse = inverse_of(before.information + after.whole, LEAST_INFORMATION)
+            shown = before.information @ inverse @ after.whole
         return cls(
-            (information + information.T) / 2,
+            information,
             left @ after.score - right @ before.score,
             left @ after.spread @ left.T + right @ before.spread @ right.T,
+            shown,
         )
 
     def along(self, directions: Array) -> Contrast:
         """Contrast of changes along directions (w, d), none along others."""
-        information, spread = (
-            directions.T @ each @ directions for each in (self.information, self.spread)
+        information, spread, shown = (
+            directions.T @ each @ directions for each in (self.information, self.spread, self.shown)
         )
-        return Contrast(information, directions.T @ self.score, spread)
+        return Contrast(information, directions.T @ self.score, spread, shown)
 
     def fitted(self, own: Indices, others: Indices) -> Fit:
         """Fit some of the changes, as others change freely and the rest does not."""
         if not len(own):
             nothing = np.zeros(0)
             return Fit(nothing, np.zeros((0, 0)), np.zeros(0, dtype=bool), 0.0)
-        whole = self.information[own, own]
+        # what known changes have taken all of is left with its rounding
+        left = np.diag(self.information) > LEAST_SEPARATE * np.diag(self.shown)
+        others = others[left[others]]
+        whole = self.shown[own, own]
         square = self.information[np.ix_(own, own)]
         score, meat = self.score[own], self.spread[np.ix_(own, own)]
         if len(others):

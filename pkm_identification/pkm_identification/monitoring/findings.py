@@ -47,6 +47,7 @@ class Finding:
     shape: ShapeInTime  # recordings counted after the reference
     amounts: Array  # (d,) as they are now, or were
     covariance: Array  # (d, d)
+    rivals: tuple[Cause, ...] = ()  # which explain the recordings as well, or nearly so
 
 
 @dataclass(frozen=True)
@@ -170,4 +171,5 @@ def _finding(
     window = Evidence.of(search.beyond(each, others) for each in series[first : shape.last + 1])
     fit = search.fit(search.contrast(window), detection.cause, known)
     unit = next(each.unit for each in tracks if each.cause.key == detection.cause.key)
-    return Finding(detection, unit, shape, fit.values, fit.covariance)
+    rivals = search.rivals(window, detection.cause, known)
+    return Finding(detection, unit, shape, fit.values, fit.covariance, rivals)

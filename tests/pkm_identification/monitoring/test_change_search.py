@@ -124,3 +124,26 @@ def test_the_course_of_a_change_is_told(values, course, first, last):
     assert found.value == pytest.approx(10 if course == Course.GROWTH else 5)
     if course == Course.GROWTH:
         assert found.slope == pytest.approx(2)
+
+
+@pytest.mark.parametrize('alike', [0.995, 0.0])
+def test_what_explains_a_change_as_well_is_named_with_it(alike):
+    """Forces of joint 1 are those of joint 0 but for a little, or others."""
+    random = np.random.default_rng(8)
+
+    def recorded(change):
+        design = random.normal(size=(200, SIZE))
+        design[:, 1] = alike * design[:, 0] + np.sqrt(1 - alike**2) * design[:, 1]
+        target = design @ (np.ones(SIZE) + change * np.eye(SIZE)[0]) + random.normal(size=200)
+        square = design.T @ design
+        return Evidence(square, design.T @ target, square)
+
+    causes = [single(place) for place in range(SIZE)]
+    references = [recorded(0.0) for _ in range(10)]
+    search = Search(causes, Evidence.of(references), spreads_of(causes, references), 0.01)
+    series = [recorded(0.5)]
+    (found,) = search.detections(series)
+    rivals = search.rivals(series[0], found.cause, [found.cause])
+    assert {found.cause.joint, *(each.joint for each in rivals)} == (
+        {'joint0', 'joint1'} if alike else {'joint0'}
+    )
