@@ -86,8 +86,9 @@ TEXTS = {
         'end that node, activate the controller',
     ),
     'DRIVES_NOT_READY': (
-        'the drives say that they are not ready or not homed, or have not said that they are',
-        'clear their fault, switch them on, home them, activate the controller',
+        'the drives say that they are not ready or not homed, or have not said that they are; or '
+        'brakes that were asked to open say that they are closed',
+        'clear their fault, switch them on, home them, look at the brakes, activate the controller',
     ),
     'ENABLING_DEVICE': (
         'the enabling device is not held, or silent',

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import lost_state_faults  # noqa: F401  its rows
 import machine_faults  # noqa: F401  its rows
 from fault_scenarios import FAULTS, Fault
 from laboratory import AMPLITUDE, PERIOD, Laboratory
@@ -53,7 +54,8 @@ compare those of the drives alone, since the others are the same as above in loc
 nobody commands any more the drives decide: their brakes close after the command timeout, here
 0.1 s. After a lost heartbeat, time and travel count from the moment when it is missed. *Told* is
 when somebody hears of it, in elapsed seconds as measured when this page was written, with the slow
-stop and the end of the process: here on a machine with ten times too much to do. In brackets:
+stop and the end of the process: here on a machine with twice as much to do as it
+can. In brackets:
 what is configured for noticing. Discovery alone would tell of a killed process after 20 s. A
 silent robot is told after `state_timeout`, by default 0.1 s.
 

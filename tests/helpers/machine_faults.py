@@ -8,8 +8,10 @@ import numpy as np
 from fault_scenarios import ACTIVATE, RESEND, Happened, away, ended, fault
 from laboratory import CONTROLLER, HOME, MODEL, Laboratory
 from lifecycle_msgs.msg import Transition
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 
+from pkm_control.control_types import ErrorCode
 from pkm_control.stops import StopEvent
 from pkm_description.sidecar_sections import read_workspace
 from pkm_dynamics.nodes.trajectory_messages import to_message
@@ -116,6 +118,13 @@ def overspeed(lab):
     return replace(found, since=fast.index(True) + 1)
 
 
+def restless(message: JointState) -> JointState:
+    """States of a robot that stands, by sensors that live: no digit stays."""
+    flip = 2e-5 * (message.header.stamp.nanosec // 1_000_000 % 2)  # every other millisecond
+    message.position = [position + flip for position in message.position]
+    return message
+
+
 @fault(
     'the brakes do not open for a motion',
     StopEvent.TRACKING_FAULT,
@@ -128,10 +137,33 @@ def stuck_brakes(lab):
     step = lab.plant.step
     lab.plant.step = lambda *_: lab.plant.hold()
     lab.undo.append(lambda: setattr(lab.plant, 'step', step))
+    lab.tap = restless
     lab.until(lambda: not lab.loop.commanding)
     lab.until(lambda: lab.loop.commanding or lab.try_to_activate())
     handle, since = lab.send(to_message(away(0.1))), len(lab.rows)
     return ended(lab, handle, since)
+
+
+@fault(
+    'the brakes say that they are closed, though they were asked to open',
+    None,
+    'the goal',
+    'look at the brakes, send the goal again',
+    ErrorCode.DRIVES_NOT_READY,
+)
+def brakes_stay_closed(lab):
+    """Those of the robot close by themselves, as after a timeout, and stay so for a while."""
+    lab.cycles(20)
+    tell = lab.robot._tell_brakes
+    lab.robot._tell_brakes = lambda closed: tell(True)
+    lab.undo.append(lambda: setattr(lab.robot, '_tell_brakes', tell))
+    lab.controller._follow._opening_time, longest = 0.1, lab.controller._follow._opening_time
+    lab.undo.append(lambda: setattr(lab.controller._follow, '_opening_time', longest))
+    lab.until(lambda: lab.controller._brakes.closed)
+    since, code, message = len(lab.rows), *lab.result(lab.send())
+    assert 'asked to open' in message
+    assert message.startswith(lab.controller._what_hinders())
+    return Happened(since, code, message, goes_on=True)
 
 
 @fault(
@@ -164,7 +196,6 @@ NO_ROWS: dict[StopEvent, str] = {}
 known('SUPERSEDED', 'nothing takes the place of a goal: another one is BUSY; the number stays')
 known('STROKE_LEFT', "PaLiDA's workspace ends first: tests/pkm_control/test_controller.py")
 known('LIMIT_AHEAD', "PaLiDA's workspace ends first: tests/pkm_control/test_supervision.py")
-known('STATES_LOST', 'its motion has a time of the machine: the rows of a silent robot process')
 known('STATE_TIMEOUT', 'the rows of a silent robot process')
 known('RUNAWAY', 'a drive that does so is found before: tests/pkm_control/test_controller.py')
 known('WORKSPACE_AHEAD', 'beyond the bound of errors alone: tests/pkm_control/test_pose_watch.py')

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lifecycle_msgs.msg import State
+from laboratory import CONTROLLER
+from lifecycle_msgs.msg import State, Transition
 from process_laboratory import PATIENCE, ROBOT, SERVER, STATE_TIMEOUT, ProcessLaboratory
 
 from pkm_bringup.nodes import lifeline
@@ -263,6 +264,30 @@ def controller_killed(lab):
     assert lab.brakes_closed
     assert result.result().result.error_code == Excite.Result.TOPIC_SILENT
     return Followed(since, outcome(lab, 'controller_killed'), told)
+
+
+@fault(
+    'the killed controller is started again (`autostart:=false`)',
+    'stays at rest',
+    'nothing',
+    'in `ready_to_move`: configure, activate',
+    None,
+    'look for what killed it, configure and activate it',
+)
+def controller_returns(lab):
+    lab.without_controller()
+    lab.heard[f'{CONTROLLER}/ready_to_move'].clear()
+    held, begun = lab.rows[-1].legs, time.monotonic()
+    lab.controller = lab.start_controller(autostart=False)
+    lab.until(lambda: 'not configured: configure and activate' in lab.hindrance, PATIENCE)
+    told = time.monotonic() - begun
+    lab.change(Transition.TRANSITION_CONFIGURE)
+    lab.until(lambda: 'the controller is not active' in lab.hindrance, PATIENCE)
+    # the killed one is known for some time
+    assert 'activate it' in lab.hindrance or 'wait until it is forgotten' in lab.hindrance
+    lab.pass_by(0.1)
+    assert lab.brakes_closed and abs(lab.rows[-1].legs - held).max() < 1e-6
+    return Followed(None, 'in `ready_to_move`: configure, activate', told)
 
 
 AS_SILENT = f'{category(StopEvent.STATES_LOST)}, then {category(StopEvent.STATE_TIMEOUT)}'

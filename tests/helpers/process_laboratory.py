@@ -22,7 +22,7 @@ from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.action import ActionClient
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
 from pkm_bringup.demo.play import MODULES
@@ -69,6 +69,7 @@ class ProcessLaboratory(Graph):
         self.listen(DiagnosticArray, 'diagnostics')
         self.listen(Bool, 'brakes/closed', LATCHED)
         self.listen(ControllerState, f'{CONTROLLER}/state', 1)
+        self.listen(String, f'{CONTROLLER}/ready_to_move', LATCHED)
         hear = self.tester.create_subscription
         hear(JointState, 'ground_truth', self._on_truth, 1000)
         action = f'{CONTROLLER}/follow_platform_trajectory'
@@ -94,14 +95,14 @@ class ProcessLaboratory(Graph):
         slow |= {'command_timeout': timeout, 'command_age': timeout}
         self._start(ROBOT, ROBOT, **slow, seed=5)
 
-    def start_controller(self) -> str:
+    def start_controller(self, autostart: bool = True) -> str:
         """Start one more controller; the name of its process."""
         self.instances += 1
         name = f'{CONTROLLER}_{self.instances}'
         mode = {'update_mode': 'state'}
         if self.timed:
             mode = {'rate': RATE, 'bridged_cycles': BRIDGED, 'state_timeout': STATE_TIMEOUT}
-        self._start(name, CONTROLLER, **mode, autostart=True, feedforward='nominal')
+        self._start(name, CONTROLLER, **mode, autostart=autostart, feedforward='nominal')
         return name
 
     def start_server(self) -> None:
@@ -161,6 +162,12 @@ class ProcessLaboratory(Graph):
         self.until(answered, PATIENCE)
         return next(call.result() for call in calls if call.done())
 
+    @property
+    def hindrance(self) -> str:
+        """What the controller said last in `ready_to_move`; empty before, too."""
+        heard = self.heard[f'{CONTROLLER}/ready_to_move']
+        return str(heard[-1].data) if heard else ''
+
     def is_in_state(self, number: int) -> bool:
         answer = self.ask(GetState, f'{CONTROLLER}/get_state', GetState.Request())
         return bool(answer.current_state.id == number)
@@ -168,6 +175,14 @@ class ProcessLaboratory(Graph):
     def change(self, number: int) -> bool:
         request = ChangeState.Request(transition=Transition(id=number))
         return bool(self.ask(ChangeState, f'{CONTROLLER}/change_state', request).success)
+
+    def without_controller(self) -> None:
+        """Make the robot be there, and no controller any more, killed as it may be."""
+        if ROBOT not in self._running:
+            self.start_robot()
+        if self.controller:
+            self.kill(self.controller)
+        self.until(lambda: self.rows and self.brakes_closed, PATIENCE)
 
     def ready(self, server: bool = False) -> None:
         """Make all processes be there, the robot at home, the controller active."""

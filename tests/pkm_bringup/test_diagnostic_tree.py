@@ -139,6 +139,8 @@ def test_another_description_is_named(health) -> None:
     health.hear(status('/description_publisher', digest='other'))
     assert 'not the description' in health.complaint('d')
     assert health.complaint('other') == ''
+    health.now[0] += STALE  # its publisher is gone
+    assert health.complaint('d') == ''
 
 
 @pytest.mark.ros

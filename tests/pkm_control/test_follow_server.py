@@ -101,6 +101,8 @@ class Bench:
             SimpleNamespace(begin=lambda *_: None, end=lambda: None),
             self.interlocks,
             reduced_speed=0.25,
+            brakes=lambda: None,
+            opening_time=1.0,
         )
 
     def _wake(self) -> None:

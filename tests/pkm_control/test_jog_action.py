@@ -59,7 +59,7 @@ def test_one_coordinate_moves_and_the_others_stay(lab) -> None:
     assert code is ErrorCode.NONE and result.moved == pytest.approx(0.003, abs=6e-4)
 
 
-def test_what_may_not_be_is_refused_with_its_reason(lab) -> None:
+def test_what_may_not_be_is_refused_with_its_reason(lab, monkeypatch) -> None:
     lab.fresh()
     code, result = ended(lab, send(lab, 'nose', 0.001))
     assert code is ErrorCode.BAD_TRAJECTORY and LEG in result.error_msg
@@ -70,6 +70,11 @@ def test_what_may_not_be_is_refused_with_its_reason(lab) -> None:
     assert code is ErrorCode.BUSY
     handle.cancel_goal_async()
     lab.result(handle)
+    monkeypatch.setattr(lab.controller._follow, '_opening_time', 0.0)
+    lab.controller._brakes._hear(Bool(data=True))
+    code, result = ended(lab, send(lab, LEG, 0.001))
+    assert code is ErrorCode.DRIVES_NOT_READY and 'asked to open' in result.error_msg
+    assert not lab.trigger(f'{CONTROLLER}/recover')
     lab.change(Transition.TRANSITION_DEACTIVATE)
     code, result = ended(lab, send(lab, LEG, 0.001))
     assert code is ErrorCode.NOT_ACTIVE and np.isnan(result.moved)

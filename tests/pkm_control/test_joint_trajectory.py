@@ -11,6 +11,7 @@ pytest.importorskip('rclpy')
 from builtin_interfaces.msg import Duration, Time  # noqa: E402
 from laboratory import CONTROLLER, MODEL, Laboratory  # noqa: E402
 from rclpy.serialization import serialize_message  # noqa: E402
+from std_msgs.msg import Bool  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
 
 import pkm_description  # noqa: E402
@@ -168,6 +169,7 @@ def test_an_empty_one_stops_and_a_second_one_waits_for_none(lab, tell):
     lab.until(lambda: lab.phase is Phase.RUN)
     tell(message([0.5], [REST]))
     lab.until(lambda: 'BUSY' in rejected(lab))
+    assert 'none takes its place: stop it' in rejected(lab)
     assert lab.phase is Phase.RUN
     since = len(lab.rows)
     tell(JointTrajectory())
@@ -194,5 +196,10 @@ def test_refusals_are_told_and_nothing_moves(lab, tell, monkeypatch):
     monkeypatch.setattr(joint_trajectory_input, 'LARGEST', 40_000)
     tell(message(np.arange(1, 601) * 0.01, [REST] * 600))
     lab.until(lambda: 'bytes, 40000 at most' in rejected(lab))
+    monkeypatch.setattr(lab.controller._follow, '_opening_time', 0.0)
+    lab.controller._brakes._hear(Bool(data=True))
+    tell(message([0.5], [REST]))
+    lab.until(lambda: 'DRIVES_NOT_READY' in rejected(lab) and 'asked to open' in rejected(lab))
+    lab.controller._brakes._hear(Bool(data=False))
     assert lab.phase is Phase.HOLD and lab.active
     assert max(np.abs(row.legs - REST).max() for row in lab.rows) < 2e-3

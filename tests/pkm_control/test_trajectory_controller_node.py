@@ -450,7 +450,7 @@ def test_drives_that_are_not_ready_stop_the_robot_and_keep_it_inactive() -> None
         assert not graph.transition(Transition.TRANSITION_ACTIVATE)
         graph.until(lambda: 'have not said' in ready(graph))
         drives.publish(Bool(data=True))
-        graph.until(lambda: ready(graph) == 'the controller is not active')
+        graph.until(lambda: ready(graph) == 'the controller is not active: activate it')
         assert graph.transition(Transition.TRANSITION_ACTIVATE)
         graph.until(lambda: ready(graph) == '')
         handle = graph.send(shake(), periods=500)
@@ -460,7 +460,13 @@ def test_drives_that_are_not_ready_stop_the_robot_and_keep_it_inactive() -> None
         final = graph.result(handle)
         assert final.result.error_code == Result.DRIVES_NOT_READY
         graph.until(lambda: graph.lifecycle() == State.PRIMARY_STATE_INACTIVE)
-        graph.until(lambda: 'not ready' in ready(graph))
+        graph.until(lambda: ready(graph) == 'the drives say that they are not ready')
+        drives.publish(Bool(data=True))  # what it stopped for is over, and told as such
+        graph.until(lambda: 'activate it; it stopped for DRIVES_NOT_READY' in ready(graph))
+        assert graph.transition(Transition.TRANSITION_ACTIVATE)
+        graph.until(lambda: ready(graph) == '')
+        graph.transition(Transition.TRANSITION_DEACTIVATE)
+        graph.until(lambda: ready(graph) == 'the controller is not active: activate it')
 
 
 def test_an_enabling_device_lets_the_robot_move_slowly_while_it_is_held() -> None:

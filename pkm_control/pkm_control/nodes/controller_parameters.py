@@ -84,6 +84,14 @@ PARAMETERS = (
         'brake_time', _TIMES.brake_time, 'brakes have closed, where none reports it', 's', 0.0, 10.0
     ),
     NodeParameter(
+        'brake_opening_time',
+        1.0,
+        'a goal waits for brakes that say that they are closed; refused then',
+        's',
+        0.0,
+        10.0,
+    ),
+    NodeParameter(
         'max_model_difference',
         0.5,
         'of an identified model from the description, in force limits of a drive; also on the way',

@@ -15,6 +15,7 @@ from rclpy.task import Future
 
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome, TrackingStatistics
 from pkm_control.interlocks import Interlocks
+from pkm_control.nodes.brakes import Brakes
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.stops import StopEvent
 from pkm_description.description import Description
@@ -51,6 +52,8 @@ class FollowServer:
         client: ClientWatch,  # watches who sent the goal that moves the robot
         interlocks: Interlocks,
         reduced_speed: float,  # [m/s] of the platform where an enabling device is used
+        brakes: Callable[[], Brakes | None],
+        opening_time: float,  # [s] in which brakes open
     ) -> None:
         self._node = node
         self._loop = loop
@@ -65,6 +68,8 @@ class FollowServer:
         self._client = client
         self._interlocks = interlocks
         self._reduced_speed = reduced_speed
+        self._brakes = brakes
+        self._opening_time = opening_time
         self._server = ActionServer(
             node,
             FollowPlatformTrajectory,
@@ -123,6 +128,12 @@ class FollowServer:
         )
         handle.publish_feedback(feedback)
 
+    async def require_open_brakes(self) -> None:
+        """Wait for brakes that are opening; ControlFault where they stay closed."""
+        brakes = self._brakes()
+        if brakes is not None:
+            await brakes.require_open(self._background.sleep, self._opening_time)
+
     def revoke(self, reason: str) -> None:
         """Stop what moves the robot, by category 2; what is still checked will not begin."""
         loop = self._loop()
@@ -135,10 +146,15 @@ class FollowServer:
     async def run(self, asked: Callable[[ControlLoop], Check]) -> Outcome:
         """Follow a motion that no client of the action has sent, checked like a goal."""
         if self.busy:
-            return self.reject(ErrorCode.BUSY, 'a motion is under way; stop it first')
+            reason = (
+                'a motion is under way, and none takes its place: stop it, then send this again'
+            )
+            return self.reject(ErrorCode.BUSY, reason)
         self._clientless, self._revoked = True, ''
         try:
             self._interlocks.check_motion(time.monotonic())
+            self._active_loop()
+            await self.require_open_brakes()
             loop = self._active_loop()
             with loop.lock:
                 check = asked(loop)
@@ -154,6 +170,8 @@ class FollowServer:
     async def _checked(self, goal: FollowPlatformTrajectory.Goal) -> tuple[Execution, float]:
         """Return the execution of a goal and its largest rate; ControlFault where it cannot be."""
         self._interlocks.check_motion(time.monotonic())
+        self._active_loop()
+        await self.require_open_brakes()
         loop = self._active_loop()
         robot, own = goal.trajectory.robot, loop.controller.model.description.name
         if robot not in ('', own):

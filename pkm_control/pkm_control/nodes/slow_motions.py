@@ -115,6 +115,7 @@ class SlowMotions:
         loop = self._free_loop()
         self._jog = handle
         try:
+            await self._follow.require_open_brakes()
             model, controller = loop.controller.model, loop.controller
             jog = Jog(asked.coordinate, asked.distance, asked.speed)
             with loop.lock:
@@ -150,6 +151,8 @@ class SlowMotions:
     async def _on_recover(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Move slowly back into the strokes; answer when the robot rests."""
         try:
+            self._free_loop()
+            await self._follow.require_open_brakes()
             loop = self._free_loop()
             controller = loop.controller
             way = recovery_motion(controller.model, controller.resting_coordinates('actuators'))

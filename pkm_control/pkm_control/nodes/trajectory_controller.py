@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import math
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -43,6 +42,7 @@ from pkm_control.nodes.follow_server import FollowServer
 from pkm_control.nodes.joint_state_reader import JointStateReader, PolledSubscription
 from pkm_control.nodes.joint_trajectory_input import JointTrajectoryInput
 from pkm_control.nodes.model_service import ModelService
+from pkm_control.nodes.readiness import what_hinders
 from pkm_control.nodes.safety_inputs import SafetyInputs
 from pkm_control.nodes.slow_motions import SlowMotions
 from pkm_control.shutdown import ShutdownTimes
@@ -103,6 +103,8 @@ class TrajectoryControllerNode(LifecycleNode):
         self._follow = FollowServer(
             *(self, lambda: self.loop, rate, self._on_rejected, self._client, interlocks),
             reduced_speed=values['reduced_speed'],
+            brakes=lambda: self._brakes,
+            opening_time=values['brake_opening_time'],
         )
         shared = self._follow, self._client, interlocks, values['reduced_speed']
         self._slow = SlowMotions(self, lambda: self.loop, *shared)
@@ -346,29 +348,10 @@ class TrajectoryControllerNode(LifecycleNode):
 
     def _what_hinders(self) -> str:
         """Return why a goal would not be followed now; empty where it would."""
-        loop, safety = self.loop, self._safety
-        if loop is None:
-            return 'the controller is not configured'
-        if safety.protective_stop.latched:
-            return f'protective stop {safety.protective_stop.reason}'
-        if not loop.has_recent_state:
-            return 'no valid joint states'
-        if foreign := loop.foreign_states:
-            return foreign
-        if (power := safety.interlocks.of_power) is not None:
-            return power.reason
-        if not loop.commanding:
-            return 'the controller is not active' if loop.fault is None else str(loop.fault)
-        if loop.stopping:
-            return 'the robot is stopping'
-        if (hindrance := safety.interlocks.of_motion(time.monotonic())) is not None:
-            return hindrance.reason
-        if self._brakes is not None and self._brakes.closed:
-            return 'the brakes say that they are closed'
-        if complaint := self._health.complaint(self._digest):
-            return complaint
-        busy = loop.controller.busy or self._follow.busy or self._slow.busy
-        return 'a motion is under way' if busy else ''
+        busy = self._follow.busy or self._slow.busy
+        complaint = '' if self.loop is None else self._health.complaint(self._digest)
+        graph = self._safety, complaint, busy
+        return what_hinders(self.loop, self._output, self._brakes, *graph)
 
     def _look_for_others(self) -> None:
         loop, output = self.loop, self._output

@@ -10,13 +10,13 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 
 DIGEST = 'digest'  # key of the description's and calibration's SHA-256 in a status
-# [s] An error that is no longer told ends then: five times the nodes' period, and what
-# diagnostic_aggregator takes for stale by default.
+# [s] What is no longer told, an error or a digest, ends then: five times the nodes' period, and
+# what diagnostic_aggregator takes for stale by default.
 STALE = 5.0
 
 
-class _Complaint(NamedTuple):
-    message: str
+class _Told(NamedTuple):
+    text: str
     heard: float  # [s]
 
 
@@ -35,9 +35,9 @@ class GraphHealth:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._aside, self._watchmen, self._clock = aside, watchmen, clock
-        self._errors: dict[str, _Complaint] = {}
+        self._errors: dict[str, _Told] = {}
         self._heard: dict[str, float] = {}  # of the watchmen
-        self._digests: dict[str, str] = {}  # of descriptions, by the status that tells it
+        self._digests: dict[str, _Told] = {}  # of descriptions, by the status that tells it
         node.create_subscription(DiagnosticArray, 'diagnostics', self.hear, 50)
 
     def hear(self, message: DiagnosticArray) -> None:
@@ -51,10 +51,10 @@ class GraphHealth:
                 self._heard[status.name] = now
             self._errors.pop(status.name, None)
             if status.level == DiagnosticStatus.ERROR:
-                self._errors[status.name] = _Complaint(status.message, now)
+                self._errors[status.name] = _Told(status.message, now)
             for entry in status.values:
                 if entry.key == DIGEST:
-                    self._digests[status.name] = entry.value
+                    self._digests[status.name] = _Told(entry.value, now)
 
     def complaint(self, digest: str) -> str:
         """Return the first error of a node, or what else is wrong; empty where all is well.
@@ -64,12 +64,12 @@ class GraphHealth:
         now = self._clock()
         for name, error in sorted(self._errors.items()):
             if now - error.heard < STALE:
-                return f'{name}: {error.message}'
+                return f'{name}: {error.text}'
         for name, heard in sorted(self._heard.items()):
             if now - heard >= STALE:
                 return f'{name} has fallen silent'
         for name, other in sorted(self._digests.items()):
-            if other != digest:
+            if other.text != digest and now - other.heard < STALE:
                 return f'{name}: not the description or calibration of the robot in use'
         return ''
 
