@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 NAMES_SHOWN = 8  # in a message: those of a hexapod's legs and two more
+LONGEST = 2000  # characters of a message: a name out of a broken file may have millions
 
 
 def listed(names: Iterable[str]) -> str:
@@ -20,6 +21,14 @@ def listed(names: Iterable[str]) -> str:
 
 class PkmError(Exception):
     """Base of every error that this project raises on purpose."""
+
+    def __str__(self) -> str:
+        """Return the message; of a very long one its begin and its end."""
+        text = super().__str__()
+        if len(text) <= LONGEST:
+            return text
+        half = LONGEST // 2
+        return f'{text[:half]} [... {len(text) - LONGEST} characters] {text[-half:]}'
 
 
 class DescriptionError(PkmError):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pkm_description.errors import DatasetError
+from pkm_description.errors import LONGEST, DatasetError, DescriptionError
 from pkm_description.untrusted.bounded_yaml import load_yaml
 from pkm_description.untrusted.named_files import (
     allowed,
@@ -96,3 +96,9 @@ def test_errors_of_libraries_become_ours() -> None:
     with pytest.raises(DatasetError, match="'x' is broken: MemoryError"):
         with foreign_errors(DatasetError, "'x' is broken"):
             raise MemoryError
+
+
+def test_a_message_about_millions_of_characters_stays_short() -> None:
+    text = str(DescriptionError(f"unknown joint '{'[' * 10**6}'; valid are a, b"))
+    assert text.startswith("unknown joint '[[[") and text.endswith('valid are a, b')
+    assert len(text) < 1.1 * LONGEST
