@@ -34,6 +34,7 @@ HOME = np.array([*MODEL.home_position, 0.0, 0.0, 0.0])
 PERIOD, AMPLITUDE = 0.8, 0.02  # [s], [m, rad]
 STANDS = 5e-3  # [m/s] slower than this the robot stands: its servo is still settling
 CONTROLLER = 'trajectory_controller'
+LONGEST = 300.0  # [s] of a motion, on a machine that has other things to do
 Tap = Callable[[JointState], JointState | None]
 
 
@@ -196,7 +197,7 @@ class Laboratory(Graph):
     def result(self, handle) -> tuple[ErrorCode, str]:
         """Code and message that a goal ends with."""
         future = handle.get_result_async()
-        self.until(future.done, 60.0)
+        self.until(future.done, LONGEST)
         found = future.result()
         code = ErrorCode(found.result.error_code)
         succeeded = found.status == GoalStatus.STATUS_SUCCEEDED
@@ -213,7 +214,7 @@ class Laboratory(Graph):
     def cycles(self, count: int) -> None:
         """Let the plant make steps."""
         end = len(self.rows) + count
-        self.until(lambda: len(self.rows) >= end, 60.0)
+        self.until(lambda: len(self.rows) >= end, LONGEST)
 
     @property
     def phase(self) -> Phase:
@@ -258,5 +259,5 @@ class Laboratory(Graph):
             return stood > 100 or not self.loop.commanding
 
         stands.seen = len(self.rows)
-        self.until(stands, 60.0)
+        self.until(stands, LONGEST)
         return way_to_rest(self.rows, since)

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from laboratory import CONTROLLER, MODEL, Laboratory, shake
+from laboratory import CONTROLLER, LONGEST, MODEL, Laboratory, shake
 from lifecycle_msgs.msg import Transition
 
 from pkm_control.control_types import ControllerOptions, ErrorCode
@@ -85,7 +86,7 @@ def stopped(lab: Laboratory, moment: int, stop: str, motion: str) -> Stop:
     timeout = 600.0 if stop == 'client gone' else 0.0
     trajectory = CIRCLE if motion == 'circle' else shake()
     handle = lab.send(to_message(trajectory), heartbeat_timeout=timeout)
-    lab.until(lambda: lab.phase is Phase.RUN, 60.0)
+    lab.until(lambda: lab.phase is Phase.RUN, LONGEST)
     lab.cycles(int(random.integers(1, 900)))
     act(lab, handle)
     found = lab.result(handle)[0]
@@ -98,14 +99,20 @@ def stopped(lab: Laboratory, moment: int, stop: str, motion: str) -> Stop:
 
 
 def main() -> int:
-    """Stop at as many moments as are asked for; print how the stops are distributed."""
+    """Stop at as many moments as are asked for; print how the stops are distributed.
+
+    A second argument is the time [s] after which no further moment is begun.
+    """
     count, failed = int(sys.argv[1]), 0
+    end = time.monotonic() + float((sys.argv[2:] or ['inf'])[0])
     found: dict[tuple[str, str], list[Stop]] = {key: [] for key in product(MOTIONS, STOPS)}
     with Laboratory() as lab:
         for moment in range(count):
-            for motion, stop in found:
+            for motion, stop in found if time.monotonic() < end else ():
                 found[motion, stop].append(stopped(lab, moment, stop, motion))
     for (motion, stop), stops in found.items():
+        if not stops:
+            continue
         wrong = [each for each in stops if not each.good]
         times, travels = (
             np.array([getattr(each, n) for each in stops]) for n in ('time', 'travel')
