@@ -8,9 +8,25 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import rclpy
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from ros_domain import fresh_domain
+
+
+class Tester(Node):
+    """A node without parameters and events: each of them costs time at every wait."""
+
+    def __init__(self) -> None:
+        super().__init__('tester', start_parameter_services=False, enable_rosout=False)
+
+    def create_publisher(self, *arguments, **options):
+        none = PublisherEventCallbacks(use_default_callbacks=False)
+        return super().create_publisher(*arguments, event_callbacks=none, **options)
+
+    def create_subscription(self, *arguments, **options):
+        none = SubscriptionEventCallbacks(use_default_callbacks=False)
+        return super().create_subscription(*arguments, event_callbacks=none, **options)
 
 
 class Graph:
@@ -24,6 +40,7 @@ class Graph:
         self.parameters = parameters
         self.remap = remap
         self.heard: dict[str, list] = defaultdict(list)
+        self.clients: dict = {}  # of services, by their names
 
     def __enter__(self) -> Graph:
         arguments = ['--ros-args']
@@ -37,7 +54,7 @@ class Graph:
         rclpy.init(args=arguments, domain_id=domain)
         self.executor = SingleThreadedExecutor()
         self.nodes: list[Node] = []
-        self.tester = self.add(lambda: Node('tester'))
+        self.tester = self.add(Tester)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -79,7 +96,9 @@ class Graph:
 
     def call(self, service_type, name, request):
         """Call a service and return its response."""
-        client = self.tester.create_client(service_type, name)
+        if name not in self.clients:
+            self.clients[name] = self.tester.create_client(service_type, name)
+        client = self.clients[name]
         self.until(client.service_is_ready)
         future = client.call_async(request)
         self.until(future.done)

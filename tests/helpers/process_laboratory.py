@@ -61,7 +61,6 @@ class ProcessLaboratory(Graph):
         self.nodes_running = NodeProcesses(folder / 'log')
         self.instances = 0  # of the controller
         self.controller = ''  # name of the process of the controller that is used
-        self._clients: dict[str, object] = {}
         self._running: set[str] = set()
 
     def __enter__(self) -> ProcessLaboratory:
@@ -148,9 +147,9 @@ class ProcessLaboratory(Graph):
 
     def ask(self, kind, name, request):
         """Answer of a service, asked again where none comes."""
-        if name not in self._clients:
-            self._clients[name] = self.tester.create_client(kind, name)
-        client, calls, asked = self._clients[name], [], [-np.inf]
+        if name not in self.clients:
+            self.clients[name] = self.tester.create_client(kind, name)
+        client, calls, asked = self.clients[name], [], [-np.inf]
 
         def answered() -> bool:
             if time.monotonic() > asked[-1] + AGAIN:
