@@ -73,7 +73,7 @@ class ControlLoop:
         self._ended = threading.Event()
         self._fault: ControlFault | None = None
         self._origin: int  # [ns] stamp of the state at the activation
-        self._activated: float  # [s] of the steady clock
+        self._activated = 0.0  # [s] of the steady clock, at which commands last began
         self._answered: int | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name='control', daemon=True)
