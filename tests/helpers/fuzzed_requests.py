@@ -290,7 +290,7 @@ class Requests:
         forces = chosen_messages(
             [MOTOR_CURRENTS], False, 'auto', self.model.description.actuated_joints
         )
-        graph = (system, AtOnce(), Here(self.model), Handle(request), recorder, None)
+        graph = (system, AtOnce(), self.check, Handle(request), recorder, None)
         run = ExcitationRun(self.model, settings, forces, *graph)
         run._positions = lambda: np.asarray(home)
 

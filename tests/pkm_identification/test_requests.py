@@ -549,6 +549,14 @@ def test_where_a_motion_of_joints_begins(names):
     assert found.approach_time == 0.0
 
 
+def test_a_motion_of_other_joints_is_refused():
+    request = CheckRequest(joint_motion(('left', '-1')), 0.5, start=np.array([0.3, 0.4]))
+    with pytest.raises(
+        TrajectoryError, match='moves left, -1; the actuated joints are left, right'
+    ):
+        planned_motion(request, ROBOT)
+
+
 def test_where_a_motion_of_the_platform_begins():
     trajectory = platform_motion()
     for fields, expected in (

@@ -42,6 +42,7 @@ def planned_motion(request: CheckRequest, model: ClosedChainModel) -> Execution:
         begin = np.concatenate([position[0], rotation_to_rpy(rotation[0])])
     elif request.from_home or start is not None:
         joints = model.home_actuators if request.from_home else np.asarray(start)
+        trajectory.ordered(model.actuated_joints)  # refuses other joints
         order = [model.actuated_joints.index(name) for name in trajectory.coordinate_names]
         begin = joints[order]
     return Execution(trajectory, request.periods, request.ramp_time, begin, request.approach_speed)
