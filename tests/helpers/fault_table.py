@@ -21,7 +21,6 @@ from pkm_control.stops import StopCategory, StopEvent
 PAGE = Path(__file__).resolve().parents[2] / 'pkm_control' / 'doc' / 'faults.md'
 REST = 0.5  # [s] within which the robot stands
 TOLD = 2.0  # [s] within which somebody is told of a process that is gone
-ENDING = 0.5  # [s] of it that a process may take to say so, beyond what it waits
 SPEED = 0.45  # [m/s] of the fastest leg in the motion of the scenarios, at most
 DROP = 1.0e-3  # [m] after the robot has come to rest
 # Here somebody else moves the robot.
@@ -120,7 +119,7 @@ def measure_process(lab: ProcessLaboratory, fault: ProcessFault) -> tuple[str, .
         time, travel = _rounded(seconds, metres)
     told = f'{found.told:.1f}'
     if fault.bound:
-        assert fault.bound + ENDING <= TOLD
+        assert fault.bound <= TOLD
         told += f' (within {fault.bound:g})'
     given = fault.category, time, travel, told, fault.lost, found.reported, fault.go_on
     return fault.what, *given

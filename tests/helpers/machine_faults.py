@@ -69,14 +69,14 @@ def enabling_device_released(lab):
 def pushed_off(lab: Laboratory, handle, axis: int, force: float, words: str, slowly: bool = False):
     """Push the platform until the controller has noticed; its force is too small to resist."""
     body = lab.plant.mujoco_model.body('platform').id
-    since = len(lab.rows)
+    since = begun = len(lab.rows)
     share = 0.0 if slowly else 1.0
     while lab.phase is not Phase.STOPPING and lab.loop.last_result.fault is None:
         share = min(1.0, share + 2e-3)
         lab.plant.mujoco_data.xfrc_applied[body, axis] = share * force
         since = len(lab.rows)
         lab.cycles(1)
-        assert len(lab.rows) < 5000
+        assert len(lab.rows) < begun + 5000
     lab.plant.mujoco_data.xfrc_applied[:] = 0.0
     found = ended(lab, handle, since)
     assert words in found.message, found.message

@@ -15,12 +15,12 @@ from pkm_bringup.nodes.graph_client import GraphClient
 from pkm_description.nodes.client_watch import HEARTBEAT
 
 BEAT_PERIOD = 0.1  # [s] between heartbeats
-# [s] without heartbeats until the server ends the run: a dozen of them, more than a loaded machine
-# keeps a process from running, and it leaves 0.75 s of the 2 s in which somebody is to be told.
-HEARTBEAT_TIMEOUT = 1.25
-# [s] from the last sign of life of a server until it counts as gone, likewise: a process needs
-# some tenths to say so and to end. Discovery forgets a killed process after 20 s only.
-GONE = 1.25
+# [s] without heartbeats until the server ends the run. Less ends healthy runs: a process is silent
+# for more than 1.25 s on a machine with twice as much to do as it can.
+HEARTBEAT_TIMEOUT = 2.0
+# [s] from the last sign of life of a server until it counts as gone, likewise. Discovery forgets a
+# killed process after 20 s only.
+GONE = 1.75
 DOUBT = 0.4  # [s] of silence after which a server is asked whether it lives: thrice until GONE
 LISTENER = 3.0  # [s] to wait for a server that hears heartbeats; a foreign one may not
 
