@@ -30,8 +30,15 @@ class Evidence:
     @classmethod
     def of(cls, observations: Iterable[Evidence]) -> Evidence:
         """Sum over independent observations, at least one."""
-        parts = [(each.information, each.score, each.spread, each.shown) for each in observations]
-        return cls(*(np.sum(part, axis=0) for part in zip(*parts, strict=True)))
+        parts = list(observations)
+        information, score, spread = (
+            np.sum([getattr(each, name) for each in parts], axis=0)
+            for name in ('information', 'score', 'spread')
+        )
+        whole = None  # a contrast then needs no second inverse
+        if any(each.whole is not None for each in parts):
+            whole = np.sum([each.shown for each in parts], axis=0)
+        return cls(information, score, spread, whole)
 
     def beyond(self, directions: Array) -> Evidence:
         """Return what is told however much changed along directions (w, d)."""
