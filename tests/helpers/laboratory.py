@@ -162,11 +162,14 @@ class Laboratory(Graph):
         self.loop.controller.change_bounds(self._options)
         self.loop.controller.feedforward = self.nominal()
         assert self.trigger('simulated_robot/reset')
+        home = round(1e9 * self.plant.time)  # [ns] what comes from before shows a robot elsewhere
+        self.until(lambda: self.loop._states.latest.nanoseconds >= home)
         self.rows.clear()
         self.asked = None
         for messages in self.heard.values():
             messages.clear()
-        self.until(lambda: self.heard[f'{CONTROLLER}/state'] or self.try_to_activate())
+        self.until(lambda: self.active or self.try_to_activate())
+        self.until(lambda: self.heard[f'{CONTROLLER}/state'])
 
     def bounds(self, **values: float) -> None:
         """Change bounds of the controller until it is made as new."""

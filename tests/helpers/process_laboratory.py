@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from graph import Graph
-from laboratory import CONTROLLER, STANDS, Row, shake, way_to_rest
+from laboratory import CONTROLLER, MODEL, STANDS, Row, shake, way_to_rest
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.action import ActionClient
@@ -38,7 +38,7 @@ RATE = 250.0  # [Hz] of the simulated robot
 SLOWNESS = 10.0  # elapsed time over that of the robot
 COMMAND_TIMEOUT = 0.1  # [s] of the robot's time, as by default at full speed
 PATIENCE = 90.0  # [s] for a node to come up on a loaded machine
-AGAIN = 2.0  # [s] until a question is asked again: an answer to a new client can be lost
+AGAIN = 5.0  # [s] until a question is asked again: an answer to a new client can be lost
 # Of the controller that runs at deadlines: cycles without states until it stops, and time [s]
 # until it ends commands, ten times the default: a loaded machine stalls for long.
 BRIDGED, STATE_TIMEOUT = 50, 1.0
@@ -194,7 +194,10 @@ class ProcessLaboratory(Graph):
             self.until(lambda: self.is_in_state(State.PRIMARY_STATE_INACTIVE), PATIENCE)
         if server and SERVER not in self._running:
             self.start_server()
+        self.rows.clear()
         assert self.ask(Trigger, f'{ROBOT}/reset', Trigger.Request()).success
+        # The controller must not begin from a state that shows the robot where it was before.
+        self.until(lambda: self.rows and np.abs(self.rows[-1].legs - MODEL.home_actuators).max() < 1e-3, PATIENCE)
         self.until(self._try_to_activate, PATIENCE)
         self.rows.clear()
         for messages in self.heard.values():
