@@ -38,6 +38,17 @@ from pkm_dynamics.model import require_drives
 from pkm_dynamics.trajectories import Execution, Phase, Trajectory
 from pkm_dynamics.trajectories.base import finite_number
 
+# What a force that was held too long brings about.
+OFF_PATH = (
+    StopEvent.TRACKING_BOUND,
+    StopEvent.TRACKING_FAULT,
+    StopEvent.STROKE_LEFT,
+    StopEvent.WORKSPACE_LEFT,
+    StopEvent.WORKSPACE_AHEAD,
+    StopEvent.SINGULARITY_AHEAD,
+    StopEvent.LIMIT_AHEAD,
+    StopEvent.OVERSPEED,
+)
 START_GAP = 1e-6  # [m, rad] from rest to the start of a motion: too small for a jerk
 
 
@@ -341,6 +352,10 @@ class TrajectoryController:
             finding = self._look(interval, error)
         if finding is None:
             return
+        if finding.event in OFF_PATH and self.bandwidth_share < 1.0:
+            held = f'a force was held for {1e3 * self._servo.longest_hold:.0f} ms shortly before'
+            message = f'{finding.message}; {held}: late states or a busy machine'
+            finding = Finding(finding.event, message)
         if finding.event.category is StopCategory.POWER_OFF:
             raise ControlFault(finding.event.code, finding.message)
         if self._fault is not None:  # it brakes already, or rests after that

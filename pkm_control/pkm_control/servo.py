@@ -80,6 +80,7 @@ class JointServo:
         self._held = 0.0  # [s] longest interval of late in which a force was held
         self._coasted = 0.0  # [s] since the last sample, by `coast`
         self.bandwidth_share = 1.0  # of the slowest axis
+        self.longest_hold = 0.0  # [s] of a force, lately
         self.rate = np.zeros_like(gains.proportional)  # (n_a,) of the error, filtered
         self._stiffness, self._damping = gains.proportional, gains.derivative  # with that bandwidth
         self._mean = self._borne = (
@@ -91,6 +92,7 @@ class JointServo:
         """Forget the past errors."""
         self._derivative.reset()
         self._held, self._coasted, self.bandwidth_share = 0.0, 0.0, 1.0
+        self.longest_hold = 0.0
         self.rate = self._mean = self._borne = np.zeros_like(self.rate)
         self._expected = self.rate, self.rate
 
@@ -98,7 +100,9 @@ class JointServo:
         """Force (n_a,) [N, N m] for the error (n_a,), `interval` [s] after the last one."""
         self.rate = self._derivative.update(interval, error)
         held, self._coasted = max(interval - self._coasted, 0.0), 0.0
-        self._held = max(held, self._held * math.exp(-interval / MEMORY))
+        self._held *= math.exp(-interval / MEMORY)
+        if held > self._held:
+            self._held = self.longest_hold = held
         share = HELD_DAMPING / np.maximum(self._damping_rate * self._held, HELD_DAMPING)
         self.bandwidth_share = float(share.min())
         self._stiffness = share**2 * self.gains.proportional

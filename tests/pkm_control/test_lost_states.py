@@ -64,10 +64,10 @@ def test_before_two_states_nothing_is_known_and_the_bound_is_met_once() -> None:
 class Run:
     """The gantry on its circle, at full speed."""
 
-    def __init__(self, feedforward=nominal_feedforward, noise=0.0) -> None:
+    def __init__(self, feedforward=nominal_feedforward, noise=0.0, **bounds: float) -> None:
         model = Gantry()
         self.plant = GantryPlant(model, noise=noise)
-        options = ControllerOptions(max_interval=0.3)
+        options = ControllerOptions(max_interval=0.3, **bounds)
         self.loop = TrajectoryController(model, servo_gains(model), feedforward(model), options)
         self.loop.activate(self.plant.sample.positions)
         circle = CircleTrajectory(np.zeros(6), [0.0, 0.0, 1.0], 0.1, 0.8)
@@ -139,6 +139,22 @@ def test_gaps_that_are_bridged_leave_the_servo_its_bandwidth() -> None:
     held.gap(40, bridged=False)
     assert bridged.loop.bandwidth_share == 1.0
     assert held.loop.bandwidth_share < 0.7
+
+
+@pytest.mark.parametrize('late', [True, False])
+def test_an_error_that_a_held_force_made_says_so(late) -> None:
+    run = Run(max_position_error=2e-3)
+    if late:
+        run.gap(80, bridged=False)
+    else:
+        run.plant.q = run.plant.q + 4e-3  # pushed
+        run.plant.step(run.result.command)
+    while run.result.outcome is None:
+        run.measured()
+    assert run.result.outcome.code is ErrorCode.TRACKING_ERROR
+    held = 'a force was held for 81 ms shortly before: late states or a busy machine'
+    assert run.result.outcome.message.endswith(held) == late
+    assert ('held' in run.result.outcome.message) == late
 
 
 def test_a_stop_without_states_begins_where_the_bridge_is() -> None:
