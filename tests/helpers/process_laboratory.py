@@ -197,7 +197,10 @@ class ProcessLaboratory(Graph):
         self.rows.clear()
         assert self.ask(Trigger, f'{ROBOT}/reset', Trigger.Request()).success
         # The controller must not begin from a state that shows the robot where it was before.
-        self.until(lambda: self.rows and np.abs(self.rows[-1].legs - MODEL.home_actuators).max() < 1e-3, PATIENCE)
+        self.until(
+            lambda: self.rows and np.abs(self.rows[-1].legs - MODEL.home_actuators).max() < 1e-3,
+            PATIENCE,
+        )
         self.until(self._try_to_activate, PATIENCE)
         self.rows.clear()
         for messages in self.heard.values():

@@ -12,13 +12,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
-from closed_loop import ClosedLoop, saturated
+
+from pkm_dynamics.simulation.closed_tree import ClosedTree, saturated
 
 NOTES = '{urn:pkm-description:sdf}'
 KINDS = {'revolute': pin.JointModelRevoluteUnaligned, 'prismatic': pin.JointModelPrismaticUnaligned}
 
 
-class SdfRobot(ClosedLoop):
+class SdfRobot(ClosedTree):
     """Mechanism of the first model of an SDF world."""
 
     def __init__(self, text: str, actuated: list[str], transition: float = 0.002) -> None:

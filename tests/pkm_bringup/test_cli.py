@@ -139,7 +139,7 @@ def test_wrong_usage_is_one_line_with_status_2(fails):
 
 
 def test_choices_are_those_of_the_libraries():
-    assert set(export.FORMATS) == set(FORMATS)
+    assert set(export.FORMATS) == {*FORMATS, 'payload'}
     assert set(export.FORMS) == {form for forms in FORMATS.values() for form in forms}
     from pkm_bringup.verbs.excite_verbs import excite_design
 
@@ -347,6 +347,33 @@ def test_export_names_what_is_lost(folder, capsys):
     assert "no form 'graph'" in capsys.readouterr().err
     assert cli.main(['export', 'palida', '--to', 'urdf', '--output', str(folder / 'x.txt')]) == 1
     assert '.urdf' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(('format', 'exact'), [('urdf', 1e-10), ('mjcf', 1e-8), ('sdf', None)])
+def test_export_of_an_identified_model(format, exact, folder, model_file, capsys):
+    path = folder / f'identified.{format}'
+    arguments = ['export', 'palida', '--model', model_file, '--to', format, '--output', path]
+    assert cli.main([str(each) for each in arguments]) == 0
+    said = re.search(r'read by (.*), differ .* at most (\S+) of', capsys.readouterr().err)
+    assert (said is None) == (exact is None)
+    if said is not None:
+        assert float(said[2]) < exact
+    result = pkm_identification.load_result(model_file)
+    text = path.read_text()
+    for name, deviation in zip(result.names, result.standard_deviation, strict=True):
+        assert re.search(rf'<!-- {re.escape(name)} \S+ \+- {deviation:.2g} ', text), name
+    if format == 'urdf':
+        again = pkm_description.load(path)
+        assert again.digest != result.digest and again.same_design
+
+
+def test_exports_that_need_a_model(folder, model_file, fails):
+    line = fails('export', 'palida', '--to', 'payload', '--output', folder / 'p.yaml')
+    assert '--model' in line
+    words = ('export', 'palida', '--model', model_file, '--to', 'payload')
+    assert 'has no payload' in fails(*words, '--output', folder / 'p.yaml')
+    words = ('export', 'five_bar', '--model', model_file, '--to', 'urdf')
+    assert "'palida'" in fails(*words, '--output', folder / 'p.urdf')
 
 
 def test_output_folder_that_is_a_file(trajectory, fails):

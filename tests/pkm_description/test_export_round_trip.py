@@ -7,13 +7,15 @@ import mujoco
 import numpy as np
 import pytest
 from closed_chains import CHAINS, closed_chain
+from drawn_parameters import drawn_parameters
 from mechanisms import five_bar, four_bar, serial_arm, skew_hexapod, tripod
-from mjcf_robot import MjcfRobot
 
 import pkm_description
 from pkm_description import Inertial, build_export
 from pkm_description.exporters import build_mjcf
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.rewritten_description import rewritten
+from pkm_dynamics.simulation.mjcf_tree import MjcfTree
 
 RUBBING = """
 friction:
@@ -49,6 +51,12 @@ def swinging_arm():
     return pkm_description.loads(text, plain.yaml_text + 'free_joints: [joint3]\n')
 
 
+def identified(name):
+    """A robot of the library whose texts say other bodies, friction and rotors."""
+    model = ClosedChainModel(pkm_description.load(name))
+    return rewritten(model.description, drawn_parameters(model, 8, alike=False))
+
+
 def sprung_arm():
     """A serial arm whose drives have springs, one of them under load at rest."""
     plain = serial_arm()
@@ -71,6 +79,10 @@ ROBOTS = {
     'sprung_arm': sprung_arm,
     **{
         f'library_{name}': (lambda name=name: pkm_description.load(name))
+        for name in pkm_description.library()
+    },
+    **{
+        f'identified_{name}': (lambda name=name: identified(name))
         for name in pkm_description.library()
     },
 }
@@ -134,7 +146,7 @@ BOTH = ('coulomb', 'viscous')
 
 def test_mjcf_in_mujoco(robot):
     description, model, motion = robot
-    engine = MjcfRobot(pkm_description.export(description, 'mjcf'), model.actuated_joints)
+    engine = MjcfTree(pkm_description.export(description, 'mjcf'), model.actuated_joints)
     left = parameters_left(model, {'spherical': BOTH, 'universal': BOTH, 'revolute': BOTH})
     assert_same(engine, model, motion, left, 1e-6)
 
@@ -208,7 +220,7 @@ def test_massless_tool_leaves_the_dynamics_as_they_are():
     exported = build_export(description, 'sdf', strict=True)
     assert_same(SdfRobot(exported.text, model.actuated_joints), model, motion, None, 1e-12)
     mjcf = build_export(description, 'mjcf', strict=True).text
-    assert_same(MjcfRobot(mjcf, model.actuated_joints), model, motion, None, 1e-12)
+    assert_same(MjcfTree(mjcf, model.actuated_joints), model, motion, None, 1e-12)
 
 
 def test_joints_without_a_drive_take_no_force():

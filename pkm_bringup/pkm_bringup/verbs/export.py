@@ -1,4 +1,4 @@
-"""`pkm export`: a description in the format of another tool."""
+"""`pkm export`: a description, or an identified model, in the format of another tool."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pkm_bringup.views.console import print_note
 
 FORMATS = {
     'mjcf': 'MuJoCo, loops as equality constraints',
+    'payload': 'YAML with the payloads of an identified model as UR, Franka and KUKA take them',
     'sdf': 'a world with joints for all loops, or what Gazebo Harmonic simulates',
     'urdf': 'a tree for other tools; its constraints and the YAML beside it are kept',
 }
@@ -23,9 +24,12 @@ FORMS = {
 
 def add_parser(subparsers: Any) -> None:
     """Add the verb."""
-    text = 'write a robot in the format of another tool'
+    text = 'write a robot, or its identified model, in the format of another tool'
     parser = subparsers.add_parser('export', help=text, description=text)
     parser.add_argument('robot', metavar='ROBOT', help=ROBOT)
+    text = 'model file of `pkm identify`, whose bodies, friction, rotors and drives are written, '
+    text += 'with uncertainties in comments; default: none, the numbers of the description'
+    parser.add_argument('--model', metavar='MODEL', help=text)
     formats = '; '.join(f'{name}: {meaning}' for name, meaning in FORMATS.items())
     parser.add_argument('--to', required=True, choices=sorted(FORMATS), help=formats)
     forms = '; '.join(f'{name}: {meaning}' for name, meaning in FORMS.items())
@@ -46,7 +50,13 @@ def run(arguments: Any) -> int:
     output = check_output(arguments.output, ('.urdf',) if arguments.to == 'urdf' else ())
     description = pkm_description.load(arguments.robot)
     form = (arguments.to, arguments.form, arguments.strict)
-    exported = pkm_description.build_export(description, *form)
+    notes: tuple[str, ...] = ()
+    if arguments.model is None and arguments.to != 'payload':
+        exported = pkm_description.build_export(description, *form)
+    else:
+        from pkm_bringup.model_export import export_model
+
+        exported, notes = export_model(description, arguments.model, *form)
     files: dict[Path, str] = {output: exported.text}
     if exported.sidecar:
         files[check_output(output.with_suffix('.yaml'))] = exported.sidecar
@@ -62,4 +72,6 @@ def run(arguments: Any) -> int:
         print_note(f"wrote '{path}'")
     for line in exported.losses:
         print_note(f'lost: {line}')
+    for note in notes:
+        print_note(note)
     return 0

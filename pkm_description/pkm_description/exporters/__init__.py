@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from pkm_description.description import Description
 from pkm_description.errors import ExportError
-from pkm_description.exporters.exported import Exported, refuse_losses
+from pkm_description.exporters.exported import Exported, refuse_losses, with_remarks
 from pkm_description.exporters.mjcf import build_mjcf
 from pkm_description.exporters.sdf import build_sdf
 from pkm_description.exporters.urdf import build_urdf
@@ -25,7 +25,11 @@ _BUILDERS: dict[str, Callable[[Description, str], Exported]] = {
 
 
 def build_export(
-    description: Description, format: str, form: str | None = None, strict: bool = False
+    description: Description,
+    format: str,
+    form: str | None = None,
+    strict: bool = False,
+    remarks: Iterable[str] = (),
 ) -> Exported:
     """Write a description in the format of another tool.
 
@@ -42,6 +46,8 @@ def build_export(
         Form of the format; the first of `FORMATS` when absent.
     strict : bool
         Refuse to write what the format cannot say fully.
+    remarks : iterable of str
+        Lines for comments at the head of the file, and of the sidecar.
 
     Returns
     -------
@@ -64,7 +70,7 @@ def build_export(
     exported = _BUILDERS[format](description, form or forms[0])
     if strict:
         refuse_losses(description.name, format, exported.losses)
-    return exported
+    return with_remarks(exported, remarks)
 
 
 def export(description: Description, format: str, form: str | None = None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from lxml import etree
@@ -60,10 +60,28 @@ def add_text(parent: etree._Element, tag: str, text: str) -> None:
 
 def as_text(root: etree._Element, losses: Iterable[str], *heads: str) -> str:
     """Return a document as text, with its losses in comments at its head."""
-    for index, line in enumerate([*heads, *(f'lost: {loss}' for loss in losses)]):
+    _insert_comments(root, [*heads, *(f'lost: {loss}' for loss in losses)])
+    return str(etree.tostring(root, pretty_print=True, encoding='unicode'))
+
+
+def with_remarks(exported: Exported, remarks: Iterable[str]) -> Exported:
+    """Return an export with lines of comments at the head of its file and its sidecar."""
+    lines = [line for remark in remarks for line in remark.splitlines()]
+    if not lines:
+        return exported
+    root = etree.fromstring(exported.text.encode())
+    _insert_comments(root, lines)
+    for comment in root[: len(lines)]:
+        comment.tail = '\n  '  # what is indented already is not indented again
+    text = str(etree.tostring(root, pretty_print=True, encoding='unicode'))
+    head = ''.join(f'# {line}\n' for line in lines) if exported.sidecar else ''
+    return replace(exported, text=text, sidecar=head + exported.sidecar)
+
+
+def _insert_comments(root: etree._Element, lines: Iterable[str]) -> None:
+    for index, line in enumerate(lines):
         # Two hyphens end a comment.
         root.insert(index, etree.Comment(f' {line.replace("--", "- -")} '))
-    return str(etree.tostring(root, pretty_print=True, encoding='unicode'))
 
 
 def symmetric(friction: Friction | None) -> tuple[float, float]:

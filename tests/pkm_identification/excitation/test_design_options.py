@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from closed_loop import saturated
 from mechanisms import tripod
 
 import pkm_description
 from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.feasibility import check_feasibility
+from pkm_dynamics.simulation.closed_tree import saturated
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
 from pkm_identification.excitation.design import build_design_problem
 from pkm_identification.excitation.request_check import (
