@@ -13,6 +13,7 @@ from pkm_description.exporters import Exported
 from pkm_description.exporters.exported import refuse_losses
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.cpp import CppSources, build_cpp
 from pkm_dynamics.friction_laws import DriveFriction
 from pkm_dynamics.random_motion import random_motion
 from pkm_identification import IdentificationResult, load_result
@@ -63,12 +64,36 @@ def export_model(
     else:
         robot = identified_robot(result)
         built = pkm_description.build_export(robot.description, to, form, False, robot.remarks)
-        exported = replace(built, losses=(*robot.losses, *built.losses))
+        lost = (*robot.losses, *robot.law_losses, *built.losses)
+        exported = replace(built, losses=lost)
         # the loops of a tree are open: it has other forces
         parity = None if form == 'tree' else export_parity(result, robot.description, exported, to)
     if strict:
         refuse_losses(description.name, to, exported.losses)
     return exported, () if parity is None else (str(parity),)
+
+
+def export_cpp(
+    description: Description, file: str | None, form: str | None, strict: bool
+) -> CppSources:
+    """Write the numbers of a description, or the model of a file, as C++.
+
+    Raises ExportError where something is lost and `strict` forbids it.
+    """
+    if form is not None:
+        raise ExportError(f"cpp has no form '{form}'")
+    if file is None:
+        sources = build_cpp(ClosedChainModel(description))
+    else:
+        result = load_result(file, ClosedChainModel(description))
+        robot, friction = identified_robot(result), result.drive_friction
+        law = None if friction is None else friction.law
+        model = ClosedChainModel(robot.description)
+        built = build_cpp(model, law, robot.remarks)
+        sources = replace(built, losses=(*robot.losses, *built.losses))
+    if strict:
+        refuse_losses(description.name, 'C++', sources.losses)
+    return sources
 
 
 def export_parity(

@@ -139,7 +139,7 @@ def test_wrong_usage_is_one_line_with_status_2(fails):
 
 
 def test_choices_are_those_of_the_libraries():
-    assert set(export.FORMATS) == {*FORMATS, 'payload'}
+    assert set(export.FORMATS) == {*FORMATS, 'cpp', 'payload'}
     assert set(export.FORMS) == {form for forms in FORMATS.values() for form in forms}
     from pkm_bringup.verbs.excite_verbs import excite_design
 
@@ -365,6 +365,27 @@ def test_export_of_an_identified_model(format, exact, folder, model_file, capsys
     if format == 'urdf':
         again = pkm_description.load(path)
         assert again.digest != result.digest and again.same_design
+
+
+def test_export_of_cpp(folder, model_file, capsys, fails):
+    path = folder / 'cpp'
+    words = ['export', 'palida', '--to', 'cpp', '--output', str(path)]
+    assert cli.main([*words, '--model', model_file]) == 0
+    said = capsys.readouterr().err
+    result = pkm_identification.load_result(model_file)
+    source = (path / 'palida_model.cpp').read_text()
+    assert source.startswith('// identified') and f'{result.names[0]} ' in source
+    assert sorted(each.name for each in path.iterdir()) == [
+        'CMakeLists.txt',
+        'palida_benchmark.cpp',
+        'palida_model.cpp',
+        'palida_model.hpp',
+    ]
+    assert ('no real bodies' in said) == (not result.is_physical)
+    assert 'not overwritten' in fails(*words)
+    words = ('export', 'cart_pendulum', '--to', 'cpp', '--output', folder / 'cart')
+    assert 'lower_joint' in fails(*words)
+    assert not (folder / 'cart').exists()
 
 
 def test_exports_that_need_a_model(folder, model_file, fails):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from pkm_bringup.arguments import ROBOT
 from pkm_bringup.views.console import print_note
 
 FORMATS = {
+    'cpp': 'a folder with C++17 for real-time loops: kinematics, forces, regressor',
     'mjcf': 'MuJoCo, loops as equality constraints',
     'payload': 'YAML with the payloads of an identified model as UR, Franka and KUKA take them',
     'sdf': 'a world with joints for all loops, or what Gazebo Harmonic simulates',
@@ -36,17 +38,20 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--form', choices=sorted(FORMS), help=f'form of the format; {forms}')
     text = 'refuse to write what the format cannot say fully; without it that is named'
     parser.add_argument('--strict', action='store_true', help=text)
-    text = 'file to write; must not exist (SI units; a URDF must end in .urdf, its YAML is written '
-    parser.add_argument('--output', required=True, metavar='FILE', help=f'{text}beside it)')
+    text = (
+        'file to write, a folder for cpp; must not exist (SI units; a URDF must end in .urdf, its '
+    )
+    parser.add_argument('--output', required=True, metavar='FILE', help=f'{text}YAML is beside it)')
     parser.set_defaults(run=run)
 
 
 def run(arguments: Any) -> int:
-    """Write one file, and the YAML beside a URDF."""
+    """Write one file, and the YAML beside a URDF; of C++ a folder."""
     import pkm_description
-    from pkm_bringup.outputs import OutputError, check_output
-    from pkm_dynamics.atomic_write import write_text_atomically
+    from pkm_bringup.outputs import check_output
 
+    if arguments.to == 'cpp':
+        return _write_cpp(arguments)
     output = check_output(arguments.output, ('.urdf',) if arguments.to == 'urdf' else ())
     description = pkm_description.load(arguments.robot)
     form = (arguments.to, arguments.form, arguments.strict)
@@ -60,6 +65,19 @@ def run(arguments: Any) -> int:
     files: dict[Path, str] = {output: exported.text}
     if exported.sidecar:
         files[check_output(output.with_suffix('.yaml'))] = exported.sidecar
+    _write(files)
+    for line in exported.losses:
+        print_note(f'lost: {line}')
+    for note in notes:
+        print_note(note)
+    return 0
+
+
+def _write(files: Mapping[Path, str]) -> None:
+    """Write all files or none."""
+    from pkm_bringup.outputs import OutputError
+    from pkm_dynamics.atomic_write import write_text_atomically
+
     done: list[Path] = []
     try:
         for path, text in files.items():
@@ -70,8 +88,23 @@ def run(arguments: Any) -> int:
         raise
     for path in done:
         print_note(f"wrote '{path}'")
-    for line in exported.losses:
+
+
+def _write_cpp(arguments: Any) -> int:
+    """Write the files of a C++ package into a new folder."""
+    import pkm_description
+    from pkm_bringup.model_export import export_cpp
+    from pkm_bringup.outputs import check_output
+
+    folder = check_output(arguments.output)
+    given = arguments.model, arguments.form, arguments.strict
+    sources = export_cpp(pkm_description.load(arguments.robot), *given)
+    folder.mkdir()
+    try:
+        _write({folder / name: text for name, text in sources.files.items()})
+    except BaseException:
+        folder.rmdir()
+        raise
+    for line in sources.losses:
         print_note(f'lost: {line}')
-    for note in notes:
-        print_note(note)
     return 0

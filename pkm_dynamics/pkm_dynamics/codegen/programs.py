@@ -37,7 +37,7 @@ inertial     only: those 9, the Jacobian (6, n_a)         columns (n_a, 10)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -75,7 +75,10 @@ class _Symbols:
         accelerations = chain.accelerations(rates, rates_dot, velocities)
         return chain, (rates, rates_dot), velocities, accelerations
 
-    def parameters(self) -> Objects:
+    def parameters(self, known: Sequence[float] | None = None) -> Objects:
+        """Parameters as inputs, or as numbers where they are known."""
+        if known is not None:
+            return np.array([float(value) for value in known], dtype=object)
         return self.graph.uniforms(0, self.m.n_parameters)
 
 
@@ -171,11 +174,11 @@ def actuated(m: Mechanism) -> tuple[Graph, list[Number]]:
     return s.graph, _Motion(s, s.chain(), len(m.actuated), by_actuators=True).outputs()
 
 
-def dynamics(m: Mechanism) -> tuple[Graph, list[Number]]:
-    """Kinematics, and the forces of the actuators."""
+def dynamics(m: Mechanism, known: Sequence[float] | None = None) -> tuple[Graph, list[Number]]:
+    """Kinematics, and the forces of the actuators; with `known` parameters shorter."""
     s = _Symbols(m)
     motion = _Motion(s, s.chain(), len(m.independent))
-    return s.graph, motion.outputs() + _flat(motion.forces(s.parameters()))
+    return s.graph, motion.outputs() + _flat(motion.forces(s.parameters(known)))
 
 
 class _Motion:
@@ -226,11 +229,11 @@ def platform(m: Mechanism) -> tuple[Graph, list[Number]]:
     return s.graph, _platform(chain, velocities, accelerations)
 
 
-def forces(m: Mechanism) -> tuple[Graph, list[Number]]:
+def forces(m: Mechanism, known: Sequence[float] | None = None) -> tuple[Graph, list[Number]]:
     """Platform motion and generalised forces of the spanning tree."""
     s = _Symbols(m)
     chain, rates, velocities, accelerations = s.moving()
-    force = equations.tree_forces(chain, rates, velocities, accelerations, s.parameters())
+    force = equations.tree_forces(chain, rates, velocities, accelerations, s.parameters(known))
     return s.graph, _platform(chain, velocities, accelerations) + _flat(force)
 
 
@@ -290,7 +293,7 @@ def inertial(n_a: int) -> tuple[Graph, list[Number]]:
     return graph, _flat(equations.inertial_columns(a, omega, omega_dot, jacobian))
 
 
-BUILDERS: dict[str, Callable[[Mechanism], tuple[Graph, list[Number]]]] = {
+BUILDERS: dict[str, Callable[..., tuple[Graph, list[Number]]]] = {
     'newton': newton,
     'systems': systems,
     'approach': approach,

@@ -18,7 +18,8 @@ class IdentifiedRobot:
 
     description: Description
     remarks: tuple[str, ...]  # where the numbers come from, and how sure they are
-    losses: tuple[str, ...]  # of the model that no description has, one sentence each
+    losses: tuple[str, ...]  # of the model that it has not, one sentence each
+    law_losses: tuple[str, ...] = ()  # likewise, of friction laws: C++ has these
 
 
 def identified_robot(result: IdentificationResult) -> IdentifiedRobot:
@@ -31,7 +32,8 @@ def identified_robot(result: IdentificationResult) -> IdentifiedRobot:
     description = rewritten(
         result.model.description, result.controller_parameters, constants, source_of(result)
     )
-    return IdentifiedRobot(description, tuple(_remarks(result)), tuple(_losses(result)))
+    lost = tuple(_losses(result)), tuple(_law_losses(result))
+    return IdentifiedRobot(description, tuple(_remarks(result)), *lost)
 
 
 def source_of(result: IdentificationResult) -> str:
@@ -78,14 +80,19 @@ def _losses(result: IdentificationResult) -> list[str]:
             'no real bodies have the identified parameters: the nearest ones are written, '
             f'{result.consistent.distance:.3g} standard deviations away'
         )
+    found += [
+        f"payload '{payload.name}' is left out: the bodies are those of the robot without it"
+        for payload in result.payloads
+    ]
+    return found
+
+
+def _law_losses(result: IdentificationResult) -> list[str]:
+    found = []
     if (friction := result.drive_friction) is not None:
         for joint, law in zip(friction.law.joint_names, friction.law.laws, strict=True):
             if law == 'stribeck':
                 found.append(f"joint '{joint}': Stribeck friction is said by the YAML alone")
             elif law != 'coulomb_viscous':
                 found.append(f"joint '{joint}': friction by the law '{law}' is left out")
-    found += [
-        f"payload '{payload.name}' is left out: the bodies are those of the robot without it"
-        for payload in result.payloads
-    ]
     return found

@@ -1,0 +1,5 @@
+"""C++ of one robot: kinematics and dynamics from the same expressions as the machine code."""
+
+from pkm_dynamics.cpp.cpp_sources import CppSources, build_cpp
+
+__all__ = ['CppSources', 'build_cpp']

@@ -1,0 +1,76 @@
+// How long the functions of '@name@' take: mean, and the worst of a million calls in a row.
+#include "@name@_model.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+using namespace pkm::@name@;
+
+constexpr double seconds = 1e-3;  // from one call to the next
+constexpr double rate = 6.283185307179586;  // [rad/s] of the motion
+
+// The actuators swing about home, each at a phase of its own.
+void motion(int cycle, double* q, double* qd, double* qdd) {
+  const Configuration rest = home();
+  for (int a = 0; a < actuators; ++a) {
+    int joint = 0;
+    for (int k = 0; k < joints; ++k) {
+      if (joint_names[k] == actuator_names[a]) joint = k;
+    }
+    const double angle = rate * seconds * cycle + a;
+    q[a] = rest.joints[joint] + 0.01 * (std::sin(angle) - std::sin(a));
+    qd[a] = 0.01 * rate * std::cos(angle);
+    qdd[a] = -0.01 * rate * rate * std::sin(angle);
+  }
+}
+
+template <class Call>
+int measured(const char* what, int count, Call call) {
+  double total = 0.0, worst = 0.0;
+  for (int cycle = 0; cycle < count; ++cycle) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Status status = call(cycle);
+    const std::chrono::duration<double, std::micro> taken =
+        std::chrono::steady_clock::now() - begin;
+    if (status != Status::ok) {
+      std::printf("%s: status %d in cycle %d\n", what, static_cast<int>(status), cycle);
+      return 1;
+    }
+    total += taken.count();
+    worst = std::max(worst, taken.count());
+  }
+  std::printf("%s: %.2f us mean, %.1f us worst of %d\n", what, total / count, worst, count);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int count = argc > 1 ? std::atoi(argv[1]) : 1000000;
+  double q[actuators], qd[actuators], qdd[actuators], force[actuators];
+  Configuration at = home();
+  int failed = measured("forces of a motion of the actuators", count, [&](int cycle) {
+    motion(cycle, q, qd, qdd);
+    return forces_of_actuators(q, qd, qdd, at, force);
+  });
+  if (platform_determines_joints) {
+    Configuration here = home();
+    const Configuration rest = home();
+    failed += measured("forces of a motion of the platform", count, [&](int cycle) {
+      const double angle = rate * seconds * cycle;
+      double position[3], twist[6] = {}, acceleration[6] = {};
+      for (int k = 0; k < 3; ++k) {
+        position[k] = rest.position[k] + 0.01 * (std::sin(angle + k) - std::sin(k));
+        twist[k] = 0.01 * rate * std::cos(angle + k);
+        acceleration[k] = -0.01 * rate * rate * std::sin(angle + k);
+      }
+      return forces_of_platform(position, rest.rotation, twist, acceleration, here, force);
+    });
+  }
+  return failed;
+}

@@ -1,0 +1,151 @@
+// The functions of the header.
+
+Configuration home() noexcept { return Robot::home(); }
+
+Status inverse_kinematics(
+    const double* position, const double* rotation, Configuration& at) noexcept {
+  if (!Robot::platform_is_independent) return Status::not_available;
+  if (!all_finite(position, 3) || !all_finite(rotation, 9)) return Status::not_finite;
+  Configuration here = at;
+  for (int k = 0; k < 3; ++k) here.position[k] = position[k];
+  for (int k = 0; k < 9; ++k) here.rotation[k] = rotation[k];
+  double before = largest_step;
+  for (int step = 0; step < most_steps; ++step) {
+    double longest = 0.0;
+    Status status = close_at_pose(here, longest);
+    if (status == Status::singular) return status;
+    if (!std::isfinite(longest)) return Status::not_converged;
+    if (!shrinks(longest, before)) return Status::too_far;
+    if (longest < step_tolerance) {
+      status = branch_of(here, status);
+      if (status == Status::ok) at = here;
+      return status;
+    }
+    before = 0.25 * longest;
+  }
+  return Status::not_converged;
+}
+
+Status forward_kinematics(const double* q, Configuration& at) noexcept {
+  if (!all_finite(q, actuators)) return Status::not_finite;
+  Configuration here = at;
+  double before = largest_step;
+  for (int step = 0; step < most_steps; ++step) {
+    double change[Robot::velocities], gap = 0.0;
+    const Status status = actuator_change(here, q, change, gap);
+    if (status == Status::singular) return status;
+    const double longest = largest_change(change);
+    if (!std::isfinite(longest)) return Status::not_converged;
+    if (!shrinks(longest, before)) return Status::too_far;
+    move(change, here);
+    if (longest < step_tolerance) {
+      if (!(gap <= residual_tolerance * (1.0 + Robot::length_scale))) return Status::not_converged;
+      place_platform(here);
+      if (status == Status::ok) at = here;
+      return status;
+    }
+    before = 0.25 * longest;
+  }
+  return Status::not_converged;
+}
+
+namespace {
+
+// Forces at a configuration for rates of the independent coordinates; fills all rates.
+Status forces_at(
+    const Configuration& at, const double* rates, const double* rates_dot, double* all,
+    double* all_dot, double* force) noexcept {
+  const Status status = tree_forces(at, rates, rates_dot, all, all_dot, force);
+  if (status != Status::ok) return status;
+  add_drive_forces(at, all, force);
+  return all_finite(force, actuators) ? Status::ok : Status::singular;
+}
+
+}  // namespace
+
+Status forces_of_platform(
+    const double* position, const double* rotation, const double* twist,
+    const double* acceleration, Configuration& at, double* force) noexcept {
+  if (!all_finite(twist, 6) || !all_finite(acceleration, 6)) return Status::not_finite;
+  Configuration here = at;
+  Status status = inverse_kinematics(position, rotation, here);
+  if (status != Status::ok) return status;
+  double all[Robot::velocities], all_dot[Robot::velocities];
+  status = forces_at(here, twist, acceleration, all, all_dot, force);
+  if (status == Status::ok) at = here;
+  return status;
+}
+
+namespace {
+
+// Configuration, rates of all coordinates and forces for a motion of the actuators.
+Status of_actuators(
+    const double* q, const double* qd, const double* qdd, Configuration& here, double* all,
+    double* all_dot, double* force) noexcept {
+  if (!all_finite(qd, actuators) || !all_finite(qdd, actuators)) return Status::not_finite;
+  Status status = forward_kinematics(q, here);
+  if (status != Status::ok) return status;
+  double rates[Robot::independents], rates_dot[Robot::independents];
+  status = independent_rates(here, qd, qdd, rates, rates_dot);
+  if (status != Status::ok) return status;
+  return forces_at(here, rates, rates_dot, all, all_dot, force);
+}
+
+}  // namespace
+
+Status forces_of_actuators(
+    const double* q, const double* qd, const double* qdd, Configuration& at,
+    double* force) noexcept {
+  Configuration here = at;
+  double all[Robot::velocities], all_dot[Robot::velocities];
+  const Status status = of_actuators(q, qd, qdd, here, all, all_dot, force);
+  if (status == Status::ok) at = here;
+  return status;
+}
+
+Status gravity(const double* q, Configuration& at, double* force) noexcept {
+  const double still[actuators] = {};
+  return forces_of_actuators(q, still, still, at, force);
+}
+
+Status regressor(
+    const double* q, const double* qd, const double* qdd, Configuration& at,
+    double* columns) noexcept {
+  Configuration here = at;
+  double all[Robot::velocities], all_dot[Robot::velocities], unused[actuators];
+  Status status = of_actuators(q, qd, qdd, here, all, all_dot, unused);
+  if (status != Status::ok) return status;
+  double in[start_of_rates + 2 * Robot::velocities + transfer_inputs];
+  put(here, in);
+  for (int v = 0; v < Robot::velocities; ++v) {
+    in[start_of_rates + v] = all[v];
+    in[start_of_rates + Robot::velocities + v] = all_dot[v];
+  }
+  status = put_transfer(here, in + start_of_rates + 2 * Robot::velocities);
+  if (status != Status::ok) return status;
+  double out[Robot::columns_outputs];
+  Robot::columns(in, out);
+  constexpr int width = 9 + 6 * actuators;
+  for (int body = 0; body < Robot::bodies; ++body) {
+    double own[10 * actuators];
+    Robot::inertial(out + width * body, own);
+    for (int a = 0; a < actuators; ++a) {
+      for (int k = 0; k < 10; ++k) columns[a * parameters + 10 * body + k] = own[10 * a + k];
+    }
+  }
+  for (int k = 0; k < Robot::other_parameters; ++k) {
+    for (int a = 0; a < actuators; ++a) {
+      columns[a * parameters + Robot::other_parameter[k]] =
+          out[width * Robot::bodies + k * actuators + a];
+    }
+  }
+  for (int k = 0; k < Robot::drive_terms; ++k) {
+    const DriveTerm& term = Robot::terms[k];
+    const double share = drive_share(term, here);
+    for (int a = 0; a < actuators; ++a) {
+      columns[a * parameters + Robot::first_drive_parameter + k] = a == term.actuator ? share : 0.0;
+    }
+  }
+  at = here;
+  return Status::ok;
+}
