@@ -5,7 +5,8 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 PACKAGE = 'pkm_control'
-DATA_PATTERNS = [f'*.{kind}' for kind in 'yaml yml xacro urdf xml json csv typed pyi'.split()]
+DATA_KINDS = 'yaml yml xacro urdf xml json csv typed pyi hpp'
+DATA_PATTERNS = [f'*.{kind}' for kind in DATA_KINDS.split()]
 
 
 def package_files() -> list[str]:

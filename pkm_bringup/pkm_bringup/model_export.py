@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import pkm_description
+from pkm_control.cpp_controller import controller_header
 from pkm_description import Description
 from pkm_description.errors import ExportError
 from pkm_description.exporters import Exported
@@ -82,10 +83,11 @@ def export_cpp(
     """
     if form is not None:
         raise ExportError(f"cpp has no form '{form}'")
+    model = ClosedChainModel(description)
     if file is None:
-        sources = build_cpp(ClosedChainModel(description))
+        sources = build_cpp(model)
     else:
-        result = load_result(file, ClosedChainModel(description))
+        result = load_result(file, model)
         robot, friction = identified_robot(result), result.drive_friction
         law = None if friction is None else friction.law
         model = ClosedChainModel(robot.description)
@@ -93,7 +95,7 @@ def export_cpp(
         sources = replace(built, losses=(*robot.losses, *built.losses))
     if strict:
         refuse_losses(description.name, 'C++', sources.losses)
-    return sources
+    return replace(sources, files={**sources.files, **dict([controller_header(model)])})
 
 
 def export_parity(

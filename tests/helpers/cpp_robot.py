@@ -66,15 +66,15 @@ class CppRobot:
 
     def restart(self) -> None:
         """Go home."""
-        self._library.start(_pointer(self.at))
+        self._library.start(pointer(self.at))
 
     def call(self, function: str, *inputs, out: int = 0) -> tuple[str, np.ndarray]:
         """Status and outputs of a function."""
         arrays = [np.ascontiguousarray(each, dtype=float).ravel() for each in inputs]
         found = np.zeros(out)
-        given = [*map(_pointer, arrays), _pointer(self.at), *([_pointer(found)] if out else [])]
+        given = [*map(pointer, arrays), pointer(self.at), *([pointer(found)] if out else [])]
         return STATUS[getattr(self._library, function)(*given)], found
 
 
-def _pointer(array: np.ndarray):
+def pointer(array: np.ndarray):
     return array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))

@@ -378,6 +378,7 @@ def test_export_of_cpp(folder, model_file, capsys, fails):
     assert sorted(each.name for each in path.iterdir()) == [
         'CMakeLists.txt',
         'palida_benchmark.cpp',
+        'palida_controller.hpp',
         'palida_model.cpp',
         'palida_model.hpp',
     ]

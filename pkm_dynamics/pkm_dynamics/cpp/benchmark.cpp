@@ -1,5 +1,9 @@
 // How long the functions of '@name@' take: mean, and the worst of a million calls in a row.
 #include "@name@_model.hpp"
+#if __has_include("@name@_controller.hpp")
+#include "@name@_controller.hpp"
+#define HAS_CONTROLLER
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -18,12 +22,8 @@ constexpr double rate = 6.283185307179586;  // [rad/s] of the motion
 void motion(int cycle, double* q, double* qd, double* qdd) {
   const Configuration rest = home();
   for (int a = 0; a < actuators; ++a) {
-    int joint = 0;
-    for (int k = 0; k < joints; ++k) {
-      if (joint_names[k] == actuator_names[a]) joint = k;
-    }
     const double angle = rate * seconds * cycle + a;
-    q[a] = rest.joints[joint] + 0.01 * (std::sin(angle) - std::sin(a));
+    q[a] = rest.joints[actuator_joint(a)] + 0.01 * (std::sin(angle) - std::sin(a));
     qd[a] = 0.01 * rate * std::cos(angle);
     qdd[a] = -0.01 * rate * rate * std::sin(angle);
   }
@@ -72,5 +72,17 @@ int main(int argc, char** argv) {
       return forces_of_platform(position, rest.rotation, twist, acceleration, here, force);
     });
   }
+#ifdef HAS_CONTROLLER
+  Controller controller;
+  Reference reference;
+  motion(0, q, qd, qdd);
+  failed += controller.activate(0.0, q) ? 0 : 1;
+  failed += measured("whole cycle of the controller", count, [&](int cycle) {
+    motion(cycle, reference.position, reference.velocity, reference.acceleration);
+    const StepResult result =
+        controller.step(seconds * cycle, reference.position, &reference, force);
+    return result.phase == Phase::following ? result.status : Status::not_finite;
+  });
+#endif
   return failed;
 }

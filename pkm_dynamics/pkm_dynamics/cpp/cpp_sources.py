@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pkm_description import Description
 from pkm_description.errors import ExportError
 from pkm_description.kinematic_tree import FIXED, FLOATING, PRISMATIC
 from pkm_dynamics.codegen import mechanism_equations as equations
@@ -66,7 +67,7 @@ def build_cpp(
     if model.free_joints:
         listed = ', '.join(model.free_joints)
         raise ExportError(f'C++ is written of robots that are driven in full, not with {listed}')
-    name = re.sub(r'\W', '_', model.description.name)
+    name = cpp_name(model.description)
     head = ''.join(f'// {line}\n' for remark in remarks for line in remark.splitlines())
     writer = _Writer(model, friction, name)
     template = (FOLDER / 'header.hpp').read_text()
@@ -77,6 +78,11 @@ def build_cpp(
         'CMakeLists.txt': _filled((FOLDER / 'CMakeLists.txt').read_text(), {'name': name}),
     }
     return CppSources(files, tuple(writer.losses))
+
+
+def cpp_name(description: Description) -> str:
+    """Name of a robot in C++: of its namespace and its files."""
+    return re.sub(r'\W', '_', description.name)
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
@@ -119,6 +125,7 @@ class _Writer:
             'joints': str(len(model.joint_names)),
             'parameters': str(count),
             'actuator_names': ', '.join(f'"{each}"' for each in model.actuated_joints),
+            'actuator_joints': ', '.join(str(int(k)) for k in self.m.actuated_scalar),
             'joint_names': ', '.join(f'"{each}"' for each in model.joint_names),
             'parameter_names': ',\n    '.join(f'"{each}"' for each in names),
             'platform': 'true' if model.platform_determines_joints else 'false',

@@ -19,6 +19,12 @@ constexpr const char* joint_names[joints] = {@joint_names@};
 constexpr const char* parameter_names[parameters] = {
     @parameter_names@};
 
+// Where an actuator stands among the joints.
+constexpr int actuator_joint(int actuator) {
+  constexpr int order[actuators] = {@actuator_joints@};
+  return order[actuator];
+}
+
 // Whether a pose of the platform tells all joints: what takes poses is available then.
 constexpr bool platform_determines_joints = @platform@;
 

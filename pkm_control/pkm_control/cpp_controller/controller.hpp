@@ -1,0 +1,344 @@
+// The control cycle of the robot '@name@': PD on the actuators, forces of the model, bounds, stops.
+//
+// One call of `step` a cycle, with what is measured and what is desired of the actuators. Nothing
+// allocates, throws or waits. It is no certified safety function: brakes, limit switches and the
+// drives' own supervision stay in charge.
+#ifndef @guard@
+#define @guard@
+
+#include "@name@_model.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace pkm::@name@ {
+
+struct ControllerOptions {
+@options@};
+
+struct Reference {
+  double position[actuators];      // [m, rad]
+  double velocity[actuators];      // [m/s, rad/s]
+  double acceleration[actuators];  // [m/s^2, rad/s^2]
+};
+
+enum class Phase {
+  off,        // zero force: brakes must bear the robot
+  holding,    // where it was activated, or where the last reference was
+  following,  // a reference
+  stopping,   // to rest; references do not count any more
+  resting,    // after that, with the forces that hold the robot, until it is activated again
+};
+
+enum class Reason {
+  none,
+  asked,           // `stop` was called
+  tracking_bound,  // `max_position_error` is exceeded
+  tracking_fault,  // `fault_position_error`, or at rest `max_position_error`
+  stroke_left,
+  overspeed,
+  model_failed,  // forces cannot be computed for the reference
+  bad_reference,  // not finite
+  runaway,        // `fault_position_error` while the robot stops: off at once
+  bad_state,      // measured positions or times that cannot be: off at once
+};
+
+struct StepResult {
+  Phase phase = Phase::off;
+  Reason reason = Reason::none;  // why the robot stops or is off
+  Status status = Status::ok;    // of the model
+  bool saturated = false;        // a force is at its limit, or changes as fast as it may
+};
+
+class Controller {
+ public:
+  explicit Controller(const ControllerOptions& options = {}) noexcept : options_(options) {}
+
+  // Hold the robot where it is measured; false, and off, where that is no configuration.
+  bool activate(double time, const double* measured) noexcept {
+    phase_ = Phase::off;
+    reason_ = Reason::none;
+    at_ = home();
+    if (!std::isfinite(time) || !walk(measured)) return false;
+    for (int a = 0; a < actuators; ++a) {
+      desired_.position[a] = measured[a];
+      desired_.velocity[a] = desired_.acceleration[a] = 0.0;
+    }
+    if (gravity(measured, at_, model_force_) != Status::ok) return false;
+    forget();
+    has_command_ = false;
+    last_time_ = time;
+    fast_for_ = 0.0;
+    phase_ = Phase::holding;
+    return true;
+  }
+
+  // Bring the robot to rest from where it is desired to be, and stay there.
+  void stop() noexcept {
+    if (phase_ == Phase::following || phase_ == Phase::holding) {
+      begin_stop(Reason::asked, desired_.position, desired_.velocity, options_.stop_time);
+    }
+  }
+
+  void power_off() noexcept {
+    if (phase_ != Phase::off) turn_off(Reason::asked);
+  }
+
+  // Forces `command` for what is measured at `time` [s]. Without a reference the robot holds; one
+  // that follows comes to rest.
+  StepResult step(
+      double time, const double* measured, const Reference* reference, double* command) noexcept {
+    for (int a = 0; a < actuators; ++a) command[a] = 0.0;
+    StepResult result;
+    if (phase_ == Phase::off) return off();
+    const double interval = time - last_time_;
+    bool valid = std::isfinite(time) && interval >= 0.0 && interval <= options_.max_interval;
+    for (int a = 0; a < actuators; ++a) valid = valid && std::isfinite(measured[a]);
+    if (!valid) {
+      turn_off(Reason::bad_state);
+      return off();
+    }
+    last_time_ = time;
+    desire(time, reference);
+    result.status = forces_of_actuators(
+        desired_.position, desired_.velocity, desired_.acceleration, at_, force_);
+    if (result.status == Status::ok) {
+      for (int a = 0; a < actuators; ++a) model_force_[a] = force_[a];
+    } else if (phase_ == Phase::following || phase_ == Phase::holding) {
+      brake(measured, Reason::model_failed);
+      desire(time, nullptr);
+    }
+    double error[actuators];
+    for (int a = 0; a < actuators; ++a) error[a] = desired_.position[a] - measured[a];
+    feed_back(interval, error);
+    result.saturated = limit(interval, command);
+    supervise(interval, measured, error);
+    if (phase_ == Phase::off) {
+      for (int a = 0; a < actuators; ++a) command[a] = 0.0;
+      return off();
+    }
+    result.phase = phase_;
+    result.reason = reason_;
+    return result;
+  }
+
+  Phase phase() const noexcept { return phase_; }
+  // Of the servo's bandwidth, what late cycles leave.
+  double bandwidth_share() const noexcept { return share_; }
+  const Reference& desired() const noexcept { return desired_; }
+
+ private:
+  static constexpr double unbounded = std::numeric_limits<double>::infinity();
+  static constexpr double pi = 3.14159265358979323846;
+  static constexpr double held_damping = @held_damping@;
+  static constexpr double memory = @memory@;  // [s]
+  static constexpr double braking_share = @braking_share@;
+  static constexpr double smooth_peak = @smooth_peak@;
+  static constexpr int walk_steps = 50;  // from home to where the robot is activated
+  static constexpr double proportional[actuators] = {@proportional@};
+  static constexpr double derivative[actuators] = {@derivative@};
+  static constexpr double inertia[actuators] = {@inertia@};
+  static constexpr double force_limit[actuators] = {@force_limit@};
+  static constexpr double velocity_limit[actuators] = {@velocity_limit@};
+  static constexpr double lower[actuators] = {@lower@};
+  static constexpr double upper[actuators] = {@upper@};
+
+  // Goes from home to the measured positions, so that the loops stay in the assembly of home.
+  bool walk(const double* measured) noexcept {
+    double start[actuators], q[actuators];
+    for (int a = 0; a < actuators; ++a) start[a] = at_.joints[actuator_joint(a)];
+    for (int step = 1; step <= walk_steps; ++step) {
+      const double share = static_cast<double>(step) / walk_steps;
+      for (int a = 0; a < actuators; ++a) q[a] = start[a] + share * (measured[a] - start[a]);
+      if (forward_kinematics(q, at_) != Status::ok) return false;
+    }
+    return true;
+  }
+
+  StepResult off() const noexcept {
+    StepResult result;
+    result.reason = reason_;
+    return result;
+  }
+
+  void turn_off(Reason reason) noexcept {
+    phase_ = Phase::off;
+    reason_ = reason;
+  }
+
+  // Forget the past errors; the next one counts as at rest.
+  void forget() noexcept {
+    fresh_ = true;
+    held_ = 0.0;
+    share_ = 1.0;
+    for (int a = 0; a < actuators; ++a) rate_[a] = feedback_[a] = 0.0;
+  }
+
+  // What is desired at a time.
+  void desire(double time, const Reference* reference) noexcept {
+    if (phase_ == Phase::following || phase_ == Phase::holding) {
+      if (reference != nullptr) {
+        bool finite = true;
+        for (int a = 0; a < actuators; ++a) {
+          finite = finite && std::isfinite(reference->position[a]) &&
+                   std::isfinite(reference->velocity[a]) &&
+                   std::isfinite(reference->acceleration[a]);
+        }
+        if (finite) {
+          desired_ = *reference;
+          phase_ = Phase::following;
+          return;
+        }
+        begin_stop(Reason::bad_reference, desired_.position, desired_.velocity,
+                   options_.stop_time);
+      } else if (phase_ == Phase::following) {
+        begin_stop(Reason::asked, desired_.position, desired_.velocity, options_.stop_time);
+      }
+    }
+    if (phase_ == Phase::stopping) {
+      if (!stop_begun_) {
+        stop_begun_ = true;
+        stop_from_ = time;
+      }
+      const double u = std::fmin((time - stop_from_) / stop_duration_, 1.0);
+      const double blend = u * u * u * (10.0 - 15.0 * u + 6.0 * u * u);
+      const double slope = 30.0 * u * u * (1.0 - u) * (1.0 - u);
+      const double area = u * u * u * u * (2.5 - 3.0 * u + u * u);
+      for (int a = 0; a < actuators; ++a) {
+        desired_.position[a] = stop_position_[a] + stop_duration_ * (u - area) * stop_velocity_[a];
+        desired_.velocity[a] = (1.0 - blend) * stop_velocity_[a];
+        desired_.acceleration[a] = -slope / stop_duration_ * stop_velocity_[a];
+      }
+      if (u >= 1.0) phase_ = Phase::resting;
+    }
+  }
+
+  void begin_stop(
+      Reason reason, const double* position, const double* velocity, double duration) noexcept {
+    for (int a = 0; a < actuators; ++a) {
+      stop_position_[a] = position[a];
+      stop_velocity_[a] = velocity[a];
+    }
+    stop_duration_ = duration;
+    stop_begun_ = false;
+    reason_ = reason;
+    phase_ = Phase::stopping;
+  }
+
+  // To rest from where the actuators are measured, off any path, as fast as the drives can.
+  void brake(const double* measured, Reason reason) noexcept {
+    double position[actuators], velocity[actuators];
+    double needed = options_.reaction_time;
+    for (int a = 0; a < actuators; ++a) {
+      // An error within its bound stays, since it may bear the robot; a larger one is dropped.
+      const double wanted = desired_.position[a];
+      const bool small = std::fabs(wanted - measured[a]) <= options_.max_position_error;
+      position[a] = small ? wanted : measured[a];
+      const double speed = desired_.velocity[a] - rate_[a];
+      velocity[a] = std::fmax(-velocity_limit[a], std::fmin(velocity_limit[a], speed));
+      const double deceleration = braking_share * force_limit[a] / inertia[a];
+      needed = std::fmax(needed, smooth_peak * std::fabs(velocity[a]) / deceleration);
+    }
+    begin_stop(reason, position, velocity, std::fmin(needed, options_.stop_time));
+    forget();
+  }
+
+  // PD whose derivative is behind a low pass, solved exactly for the interval; the bandwidth
+  // shrinks to what the longest interval of late allows in which a force was held.
+  void feed_back(double interval, const double* error) noexcept {
+    const double w = 2.0 * pi * options_.velocity_cutoff;
+    const double damping = w / std::sqrt(2.0);
+    if (fresh_) {
+      for (int a = 0; a < actuators; ++a) {
+        filtered_[a] = latest_[a] = error[a];
+        rate_[a] = 0.0;
+      }
+      fresh_ = false;
+    }
+    if (interval > 0.0) {
+      const double fade = std::exp(-damping * interval), angle = damping * interval;
+      const double cosine = fade * std::cos(angle), sine = fade * std::sin(angle);
+      for (int a = 0; a < actuators; ++a) {
+        const double slope = (error[a] - latest_[a]) / interval;
+        const double offset = filtered_[a] - latest_[a] + slope / damping;
+        const double excess = rate_[a] - slope;
+        filtered_[a] =
+            error[a] - slope / damping + offset * cosine + (excess / damping + offset) * sine;
+        rate_[a] = slope + excess * cosine - (excess + 2.0 * damping * offset) * sine;
+        latest_[a] = error[a];
+      }
+    }
+    held_ = std::fmax(interval, held_ * std::exp(-interval / memory));
+    share_ = 1.0;
+    for (int a = 0; a < actuators; ++a) {
+      const double lost = derivative[a] / inertia[a] * held_;
+      const double share = held_damping / std::fmax(lost, held_damping);
+      share_ = std::fmin(share_, share);
+      feedback_[a] = share * share * proportional[a] * error[a] + share * derivative[a] * rate_[a];
+    }
+  }
+
+  // Clamps forces and how fast they change; whether any was clamped.
+  bool limit(double interval, double* command) noexcept {
+    bool clamped = false;
+    for (int a = 0; a < actuators; ++a) {
+      const double wanted = model_force_[a] + feedback_[a];
+      double value = std::fmax(-force_limit[a], std::fmin(force_limit[a], wanted));
+      if (has_command_ && options_.force_rise_time > 0.0 && std::isfinite(force_limit[a])) {
+        const double change = force_limit[a] * (interval / options_.force_rise_time);
+        value = std::fmax(last_command_[a] - change, std::fmin(last_command_[a] + change, value));
+      }
+      clamped = clamped || value != wanted;
+      command[a] = last_command_[a] = value;
+    }
+    has_command_ = true;
+    return clamped;
+  }
+
+  void supervise(double interval, const double* measured, const double* error) noexcept {
+    const bool moving = phase_ == Phase::following || phase_ == Phase::stopping;
+    double largest = 0.0;
+    bool fast = false, outside = false;
+    for (int a = 0; a < actuators; ++a) {
+      largest = std::fmax(largest, std::fabs(error[a]));
+      const double speed = std::fabs(desired_.velocity[a] - rate_[a]);
+      fast = fast || speed > options_.overspeed * velocity_limit[a];
+      outside = outside || measured[a] < lower[a] - options_.stroke_tolerance ||
+                measured[a] > upper[a] + options_.stroke_tolerance;
+    }
+    fast_for_ = fast ? fast_for_ + interval : 0.0;
+    const bool too_fast = fast && fast_for_ >= options_.reaction_time;
+    if (phase_ == Phase::stopping || phase_ == Phase::resting) {
+      if (largest > options_.fault_position_error) turn_off(Reason::runaway);
+      return;
+    }
+    if (largest > (moving ? options_.fault_position_error : options_.max_position_error)) {
+      brake(measured, Reason::tracking_fault);
+    } else if (too_fast) {
+      brake(measured, Reason::overspeed);
+    } else if (moving && largest > options_.max_position_error) {
+      begin_stop(Reason::tracking_bound, desired_.position, desired_.velocity,
+                 options_.stop_time);
+    } else if (moving && outside) {
+      begin_stop(Reason::stroke_left, desired_.position, desired_.velocity, options_.stop_time);
+    }
+  }
+
+  ControllerOptions options_;
+  Configuration at_ = home();
+  Reference desired_ = {};
+  Phase phase_ = Phase::off;
+  Reason reason_ = Reason::none;
+  double last_time_ = 0.0;
+  double force_[actuators] = {}, model_force_[actuators] = {}, feedback_[actuators] = {};
+  double filtered_[actuators] = {}, rate_[actuators] = {}, latest_[actuators] = {};
+  double last_command_[actuators] = {};
+  double stop_position_[actuators] = {}, stop_velocity_[actuators] = {};
+  double stop_duration_ = 1.0, stop_from_ = 0.0;
+  double held_ = 0.0, share_ = 1.0, fast_for_ = 0.0;
+  bool fresh_ = true, has_command_ = false, stop_begun_ = false;
+};
+
+}  // namespace pkm::@name@
+
+#endif

@@ -1,0 +1,77 @@
+"""Write the control cycle of one robot as C++: the servo of Python, its bounds and its stops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from pkm_control.control_types import ControllerOptions
+from pkm_control.gains import ServoGains, servo_gains
+from pkm_control.servo import HELD_DAMPING, MEMORY
+from pkm_control.supervision import BRAKING_SHARE, SMOOTH_PEAK
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.cpp.cpp_sources import cpp_name
+from pkm_dynamics.cpp.emitter import literal
+
+TEMPLATE = Path(__file__).parent / 'controller.hpp'
+UNUSED = ('model_change_time',)  # options of what the C++ does not have
+
+
+def controller_header(
+    model: ClosedChainModel,
+    gains: ServoGains | None = None,
+    options: ControllerOptions | None = None,
+) -> tuple[str, str]:
+    """Return name and text of the header with the controller of a robot.
+
+    It includes the header of `pkm_dynamics.cpp.build_cpp`. Gains and options are those of the
+    Python controller, by default its own.
+    """
+    gains = gains or servo_gains(model)
+    name = cpp_name(model.description)
+    chosen = {
+        key: value
+        for key, value in asdict(options or ControllerOptions()).items()
+        if key not in UNUSED
+    }
+    numbers: Mapping[str, float] = {
+        'held_damping': HELD_DAMPING,
+        'memory': MEMORY,
+        'braking_share': BRAKING_SHARE,
+        'smooth_peak': SMOOTH_PEAK,
+    }
+    arrays = {
+        'proportional': gains.proportional,
+        'derivative': gains.derivative,
+        'inertia': gains.inertia,
+        'force_limit': model.force_limit,
+        'velocity_limit': model.velocity_limit,
+        'lower': model.lower,
+        'upper': model.upper,
+    }
+    text = TEMPLATE.read_text()
+    values = {
+        'name': name,
+        'guard': f'PKM_{name.upper()}_CONTROLLER_HPP',
+        'options': ''.join(
+            f'  double {key} = {literal(value)};\n' for key, value in chosen.items()
+        ),
+        **{key: literal(value) for key, value in numbers.items()},
+        **{
+            key: ', '.join(_bounded(float(each)) for each in np.asarray(value))
+            for key, value in arrays.items()
+        },
+    }
+    for key, value in values.items():
+        text = text.replace(f'@{key}@', value)
+    return f'{name}_controller.hpp', text
+
+
+def _bounded(value: float) -> str:
+    """Literal of a limit, which may be none."""
+    if np.isfinite(value):
+        return literal(value)
+    return 'unbounded' if value > 0 else '-unbounded'

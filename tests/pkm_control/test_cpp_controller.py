@@ -1,0 +1,241 @@
+"""The controller in C++: its servo against that of Python, and on the simulated robot."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+
+import numpy as np
+import pytest
+from cpp_robot import COMPILERS, WARNINGS, pointer
+from every_model import model_of
+
+from pkm_control.command_shaping import CommandLimits
+from pkm_control.control_types import ControllerOptions
+from pkm_control.cpp_controller import controller_header
+from pkm_control.gains import servo_gains
+from pkm_control.servo import JointServo
+from pkm_dynamics.cpp import build_cpp
+from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
+from pkm_dynamics.trajectories import CircleTrajectory
+
+pytestmark = pytest.mark.skipif(not COMPILERS, reason='no C++ compiler (g++ or clang++)')
+CALLS = """
+#include "{name}_controller.hpp"
+using namespace pkm::{name};
+namespace {{ Controller controller; }}
+extern "C" {{
+int activate(double time, const double* q) {{ return controller.activate(time, q); }}
+void stop() {{ controller.stop(); }}
+int step(double time, const double* q, const double* reference, double* out) {{
+  Reference wanted;
+  const StepResult result = controller.step(
+      time, q, reference == nullptr ? nullptr : &wanted, out);
+  (void)wanted;
+  return 100 * static_cast<int>(result.phase) + 10 * static_cast<int>(result.saturated) +
+         static_cast<int>(result.reason);
+}}
+int follow(double time, const double* q, const double* reference, double* out) {{
+  Reference wanted;
+  for (int a = 0; a < actuators; ++a) {{
+    wanted.position[a] = reference[a];
+    wanted.velocity[a] = reference[actuators + a];
+    wanted.acceleration[a] = reference[2 * actuators + a];
+  }}
+  const StepResult result = controller.step(time, q, &wanted, out);
+  return 100 * static_cast<int>(result.phase) + 10 * static_cast<int>(result.saturated) +
+         static_cast<int>(result.reason);
+}}
+double share() {{ return controller.bandwidth_share(); }}
+}}
+"""
+PHASES = ('off', 'holding', 'following', 'stopping', 'resting')
+REASONS = (
+    *('none', 'asked', 'tracking_bound', 'tracking_fault', 'stroke_left', 'overspeed'),
+    *('model_failed', 'bad_reference', 'runaway', 'bad_state'),
+)
+
+
+class CppController:
+    """One controller, called from Python."""
+
+    def __init__(self, model, folder) -> None:
+        name = model.description.name
+        files = dict([*build_cpp(model).files.items(), controller_header(model)])
+        for file, text in files.items():
+            (folder / file).write_text(text)
+        (folder / 'calls.cpp').write_text(CALLS.format(name=name))
+        command = [COMPILERS[0], '-std=c++17', '-O1', *WARNINGS, '-shared', '-fPIC']
+        sources = [f'{name}_model.cpp', 'calls.cpp', '-o', 'controller.so']
+        subprocess.run([*command, *sources], cwd=folder, check=True)
+        self._library = ctypes.CDLL(str(folder / 'controller.so'))
+        for function in (self._library.step, self._library.follow, self._library.activate):
+            function.argtypes = [ctypes.c_double, *[ctypes.POINTER(ctypes.c_double)] * 3]
+        self._library.activate.argtypes = [ctypes.c_double, ctypes.POINTER(ctypes.c_double)]
+        self._library.share.restype = ctypes.c_double
+        self.n_a = model.n_a
+
+    def activate(self, time, q) -> bool:
+        return bool(self._library.activate(time, pointer(np.array(q))))
+
+    def step(self, time, q, reference=None) -> tuple[str, str, bool, np.ndarray]:
+        """Phase, reason, whether a force is at a limit, and the command."""
+        out, measured = np.zeros(self.n_a), np.array(q, dtype=float)
+        if reference is None:
+            code = self._library.step(time, pointer(measured), None, pointer(out))
+        else:
+            wanted = np.concatenate(reference)
+            code = self._library.follow(time, pointer(measured), pointer(wanted), pointer(out))
+        return PHASES[code // 100], REASONS[code % 10], bool(code // 10 % 10), out
+
+    def stop(self) -> None:
+        self._library.stop()
+
+    @property
+    def share(self) -> float:
+        return self._library.share()
+
+
+@pytest.fixture(scope='module')
+def palida(tmp_path_factory):
+    model = model_of('palida')
+    return model, CppController(model, tmp_path_factory.mktemp('controller'))
+
+
+def circle(model) -> CircleTrajectory:
+    return CircleTrajectory([*model.home_position, 0, 0, 0], [0.3, 0.2, 1.0], 0.05, 0.3)
+
+
+def references(model, time) -> list[tuple[np.ndarray, ...]]:
+    """Circle from its first point on: positions, velocities, accelerations of the actuators."""
+    trajectory = circle(model)
+    states = model.actuator_states(trajectory.motion(np.mod(time, trajectory.period), model))
+    return list(zip(*states, strict=True))
+
+
+def test_commands_are_those_of_python(palida) -> None:
+    """With samples that come evenly, late, twice and with noise, and forces at their limits."""
+    model, cpp = palida
+    random = np.random.default_rng(2)
+    intervals = np.concatenate([np.full(60, 1e-3), random.uniform(5e-4, 0.03, 40), [0.0, 1e-3]])
+    time = np.cumsum(intervals)
+    wanted = references(model, time)
+    servo, options = JointServo(servo_gains(model)), ControllerOptions()
+    limits = CommandLimits(model.force_limit, options.force_rise_time)
+    assert cpp.activate(0.0, wanted[0][0])
+    clamped = 0
+    for interval, now, (q, qd, qdd) in zip(intervals, time, wanted, strict=True):
+        error = 2e-3 * random.normal(size=model.n_a)
+        feedback = servo.feedback(interval, error)
+        motion = model.motion_from_actuators(q[None], qd[None], qdd[None])
+        force = model.inverse_dynamics(motion)[0] + feedback
+        expected = limits.command(interval, force)
+        phase, reason, saturated, found = cpp.step(now, q - error, (q, qd, qdd))
+        assert (phase, reason) == ('following', 'none')
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(force).max())
+        assert cpp.share == pytest.approx(servo.bandwidth_share, rel=1e-9)
+        assert saturated == bool(np.any(expected != force))
+        clamped += saturated
+    assert 0 < clamped < len(time)
+
+
+class Run:
+    """The simulated robot under the C++ controller."""
+
+    def __init__(self, palida) -> None:
+        self.model, self.cpp = palida
+        effects = PlantEffects.from_description(self.model.description)
+        self.plant = SimulatedPlant(self.model.description, effects, seed=3)
+        self.sample = self.plant.sample
+        assert self.cpp.activate(self.sample.time, self.sample.positions)
+
+    def cycle(self, reference=None):
+        phase, reason, _, command = self.cpp.step(
+            self.sample.time, self.sample.positions, reference
+        )
+        self.sample = self.plant.step(command)
+        return phase, reason
+
+    def to_circle(self) -> None:
+        """To the first point of the circle, smoothly, with its speed at the end left out."""
+        begin = references(self.model, np.array([0.0]))[0][0]
+        start = np.array(self.sample.positions)
+        for k in range(1, 501):
+            u = k / 500
+            blend = u**3 * (10 - 15 * u + 6 * u**2)
+            slope, bend = 60 * u**2 * (1 - u) ** 2, 240 * u * (1 - u) * (1 - 2 * u)
+            way = begin - start
+            assert self.cycle((start + blend * way, slope * way, bend * way))[0] == 'following'
+
+
+def test_it_follows_a_circle_stops_and_holds(palida) -> None:
+    run = Run(palida)
+    for _ in range(100):
+        assert run.cycle() == ('holding', 'none')
+    held = np.array(run.sample.truth_positions)
+    assert np.abs(held - run.model.home_actuators).max() < 1e-3
+    run.to_circle()
+    time = np.arange(1, 1201) * 1e-3
+    errors = []
+    for reference in references(run.model, time):
+        assert run.cycle(reference)[0] == 'following'
+        errors.append(reference[0] - run.sample.truth_positions)
+    assert np.sqrt(np.mean(np.square(errors[200:]))) < 1e-3
+    run.cpp.stop()
+    phases = [run.cycle()[0] for _ in range(600)]
+    assert phases[0] == 'stopping' and phases[-1] == 'resting'
+    assert phases.index('resting') <= 402
+    assert np.abs(run.sample.truth_velocities).max() < 5e-3
+    rest = np.array(run.sample.truth_positions)
+    for _ in range(200):
+        assert run.cycle(references(run.model, np.array([0.0]))[0])[0] == 'resting'
+    assert np.abs(run.sample.truth_positions - rest).max() < 1e-3
+
+
+def test_bounds_stop_it_and_invalid_states_turn_it_off(palida) -> None:
+    model, cpp = palida
+    home, still = np.array(model.home_actuators), np.zeros(model.n_a)
+    away = np.eye(model.n_a)[0]
+
+    def started() -> None:
+        assert cpp.activate(0.0, home)
+        assert cpp.step(1e-3, home, (home, still, still))[:2] == ('following', 'none')
+
+    started()
+    assert cpp.step(2e-3, home - 0.06 * away, (home, still, still))[:2] == (
+        'stopping',
+        'tracking_bound',
+    )
+    started()
+    assert cpp.step(2e-3, home - 0.11 * away, (home, still, still))[:2] == (
+        'stopping',
+        'tracking_fault',
+    )
+    # It brakes from where it is measured: the error is gone, until somebody pushes it again.
+    assert cpp.step(3e-3, home - 0.11 * away)[0] == 'stopping'
+    phase, reason, _, command = cpp.step(4e-3, home + 0.11 * away)
+    assert (phase, reason) == ('off', 'runaway') and not command.any()
+    assert cpp.step(5e-3, home)[:2] == ('off', 'runaway')
+    started()
+    assert cpp.step(2e-3, home, (home, still, still * np.nan))[1] == 'bad_reference'
+    started()
+    unreachable = home + 5.0 * away
+    assert cpp.step(2e-3, home, (unreachable, still, still))[:2] == ('stopping', 'model_failed')
+    for bad in (home * np.nan, home):
+        started()
+        late = 2e-3 if np.isnan(bad).any() else 0.5
+        phase, reason, _, command = cpp.step(late, bad, (home, still, still))
+        assert (phase, reason) == ('off', 'bad_state') and not command.any()
+    started()
+    assert cpp.step(0.5e-3, home, (home, still, still))[:2] == ('off', 'bad_state')
+    assert not cpp.activate(0.0, home + 5.0 * away)
+    assert cpp.step(1e-3, home)[0] == 'off'
+
+
+def test_gains_and_options_are_those_that_are_given() -> None:
+    model = model_of('five_bar')
+    gains = servo_gains(model, 20.0, 0.5)
+    name, text = controller_header(model, gains, ControllerOptions(stop_time=0.7))
+    assert name == 'five_bar_controller.hpp'
+    assert 'double stop_time = 0.7;' in text and '@' not in text
+    assert repr(float(gains.proportional[0])) in text
