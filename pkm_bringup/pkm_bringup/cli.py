@@ -26,6 +26,7 @@ VERBS = (
     'export',
     'excite',
     'simulate',
+    'goal',
     'data',
     'identify',
     'validate',

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from every_model import model_of
 from excitations import excitation
 
@@ -365,6 +366,20 @@ def test_export_of_an_identified_model(format, exact, folder, model_file, capsys
     if format == 'urdf':
         again = pkm_description.load(path)
         assert again.digest != result.digest and again.same_design
+
+
+def test_goal_of_a_joint_trajectory_controller(folder, trajectory, model_file, prints, fails):
+    words = ['goal', trajectory, '--robot', 'palida', '--periods', '1', '--ramp-time', '0.5']
+    path = folder / 'goal.yaml'
+    given = ['--rate', '50', '--model', model_file, '--output', path]
+    found = json.loads(prints(*words, *given, '--json'))
+    goal = yaml.safe_load(path.read_text())['trajectory']
+    assert len(goal['points']) == found['points'] == round(50 * found['duration']) + 1
+    assert goal['joint_names'] == pkm_description.load('palida').actuated_joints
+    assert all(len(point['effort']) == 6 for point in goal['points'])
+    assert 'not overwritten' in fails(*words, *given)
+    assert 'rate' in fails(*words, '--rate', '2000', '--output', folder / 'other.yaml')
+    assert not (folder / 'other.yaml').exists()
 
 
 def test_export_of_cpp(folder, model_file, capsys, fails):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,8 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Write one file, and the YAML beside a URDF; of C++ a folder."""
     import pkm_description
-    from pkm_bringup.outputs import check_output
+    from pkm_bringup.outputs import OutputError, check_output
+    from pkm_dynamics.atomic_write import write_text_atomically
 
     if arguments.to == 'cpp':
         return _write_cpp(arguments)
@@ -65,19 +65,6 @@ def run(arguments: Any) -> int:
     files: dict[Path, str] = {output: exported.text}
     if exported.sidecar:
         files[check_output(output.with_suffix('.yaml'))] = exported.sidecar
-    _write(files)
-    for line in exported.losses:
-        print_note(f'lost: {line}')
-    for note in notes:
-        print_note(note)
-    return 0
-
-
-def _write(files: Mapping[Path, str]) -> None:
-    """Write all files or none."""
-    from pkm_bringup.outputs import OutputError
-    from pkm_dynamics.atomic_write import write_text_atomically
-
     done: list[Path] = []
     try:
         for path, text in files.items():
@@ -88,23 +75,29 @@ def _write(files: Mapping[Path, str]) -> None:
         raise
     for path in done:
         print_note(f"wrote '{path}'")
+    for line in exported.losses:
+        print_note(f'lost: {line}')
+    for note in notes:
+        print_note(note)
+    return 0
 
 
 def _write_cpp(arguments: Any) -> int:
     """Write the files of a C++ package into a new folder."""
     import pkm_description
     from pkm_bringup.model_export import export_cpp
-    from pkm_bringup.outputs import check_output
+    from pkm_bringup.outputs import check_output, write_output_folder
 
     folder = check_output(arguments.output)
     given = arguments.model, arguments.form, arguments.strict
     sources = export_cpp(pkm_description.load(arguments.robot), *given)
-    folder.mkdir()
-    try:
-        _write({folder / name: text for name, text in sources.files.items()})
-    except BaseException:
-        folder.rmdir()
-        raise
+
+    def write(temporary: Path) -> None:
+        for name, text in sources.files.items():
+            (temporary / name).write_text(text)
+
+    write_output_folder(folder, write)
+    print_note(f"wrote '{folder}'")
     for line in sources.losses:
         print_note(f'lost: {line}')
     return 0

@@ -1,0 +1,87 @@
+"""A joint_trajectory_controller as its documentation describes it, for one process.
+
+Position, velocity and acceleration by quintics, effort on lines, PID with the integral clamped; a
+new trajectory begins where the old one is; the last point stays with its effort; a cancel holds the
+measured positions without effort.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Desired(NamedTuple):
+    """What the controller wants now (n_a,) each."""
+
+    position: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+    effort: np.ndarray
+
+
+def quintic(first: Desired, second: Desired, length: float, t: float) -> Desired:
+    """Point between two others; the effort is on a line."""
+    rows = []
+    for begin, end in zip(zip(*first[:3], strict=True), zip(*second[:3], strict=True), strict=True):
+        powers = [
+            [1, 0, 0, 0, 0, 0],
+            [0, 1, 0, 0, 0, 0],
+            [0, 0, 2, 0, 0, 0],
+            [1, length, length**2, length**3, length**4, length**5],
+            [0, 1, 2 * length, 3 * length**2, 4 * length**3, 5 * length**4],
+            [0, 0, 2, 6 * length, 12 * length**2, 20 * length**3],
+        ]
+        rows.append(np.linalg.solve(powers, [*begin, *end]))
+    c = np.array(rows)
+    at = np.array([t**k for k in range(6)])
+    slope = np.array([k * t ** (k - 1) if k else 0.0 for k in range(6)])
+    bend = np.array([k * (k - 1) * t ** (k - 2) if k > 1 else 0.0 for k in range(6)])
+    share = t / length
+    effort = (1 - share) * first.effort + share * second.effort
+    return Desired(c @ at, c @ slope, c @ bend, effort)
+
+
+class JtcStandIn:
+    """The controller; `step` returns efforts (n_a,)."""
+
+    def __init__(self, p, d, i, i_clamp) -> None:
+        self.p, self.d, self.i, self.i_clamp = p, d, i, i_clamp
+        self.integral = np.zeros_like(p)
+        self.points: list[tuple[float, Desired]] = []
+        self.desired: Desired | None = None
+        self.last = 0.0
+
+    def start(self, time: float, trajectory, measured) -> None:
+        """Take a trajectory in place of what there is, from the state that is desired now."""
+        still = np.zeros_like(measured)
+        now = self.desired or Desired(np.array(measured), still, still, still)
+        arrays = trajectory.positions, trajectory.velocities, trajectory.accelerations
+        rows = zip(trajectory.time, *arrays, trajectory.efforts, strict=True)
+        points = [(time + t, Desired(*row)) for t, *row in rows]
+        self.points = points if points[0][0] <= time + 1e-9 else [(time, now), *points]
+
+    def cancel(self, time: float, measured) -> None:
+        """Hold what is measured, without effort."""
+        still = np.zeros_like(measured)
+        self.points = [(time, Desired(np.array(measured), still, still, still))]
+
+    def step(self, time: float, measured, velocity) -> np.ndarray:
+        """Efforts for what is measured."""
+        interval, self.last = time - self.last, time
+        after = next((k for k, (t, _) in enumerate(self.points) if t > time), len(self.points))
+        if after == len(self.points):
+            still = np.zeros_like(measured)
+            end = self.points[-1][1]
+            self.desired = Desired(end.position, still, still, end.effort)
+        elif after == 0:
+            self.desired = self.points[0][1]
+        else:
+            (t0, first), (t1, second) = self.points[after - 1], self.points[after]
+            self.desired = quintic(first, second, t1 - t0, time - t0)
+        error = self.desired.position - measured
+        term = np.clip(self.integral + interval * self.i * error, -self.i_clamp, self.i_clamp)
+        self.integral = term
+        feedback = self.p * error + term + self.d * (self.desired.velocity - velocity)
+        return self.desired.effort + feedback

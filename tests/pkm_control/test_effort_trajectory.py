@@ -1,0 +1,174 @@
+"""Motions as points with efforts: what a joint_trajectory_controller makes of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import yaml
+from every_model import model_of
+from jtc_stand_in import JtcStandIn
+
+from pkm_control.effort_trajectory import (
+    EFFORT_TOLERANCE,
+    goal_text,
+    hold_points,
+    motion_points,
+    stop_points,
+)
+from pkm_control.feedforward import nominal_feedforward
+from pkm_control.gains import servo_gains
+from pkm_description.errors import TrajectoryError
+from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
+from pkm_dynamics.trajectories import CircleTrajectory, Execution
+
+LATE = 0.02  # [s] from a cancel of others until the answer arrives
+MOMENTS = 10
+
+
+@pytest.fixture(scope='module')
+def palida():
+    model = model_of('palida')
+    centre = [*model.home_position, 0.0, 0.0, 0.0]
+    circle = CircleTrajectory(centre, [0.3, 0.2, 1.0], 0.05, 0.3)
+    return model, nominal_feedforward(model), Execution(circle, 1, 0.5, centre, 0.3)
+
+
+def test_points_are_the_motion_with_its_forces(palida) -> None:
+    model, feedforward, execution = palida
+    points = motion_points(model, execution, feedforward)
+    motion = execution.motion(points.time, model)
+    states = model.actuator_states(motion)
+    np.testing.assert_allclose(points.positions, states.positions, atol=1e-12)
+    np.testing.assert_allclose(points.velocities, states.velocities, atol=1e-9)
+    np.testing.assert_allclose(points.accelerations, states.accelerations, atol=1e-8)
+    np.testing.assert_allclose(points.efforts, model.inverse_dynamics(motion), atol=1e-8)
+    assert points.time[0] == 0.0 and points.time[-1] == pytest.approx(execution.duration)
+    assert not points.velocities[[0, -1]].any() or np.abs(points.velocities[[0, -1]]).max() < 1e-9
+    assert points.joint_names == tuple(model.actuated_joints)
+
+
+def test_the_rate_follows_from_what_lines_between_efforts_miss(palida) -> None:
+    model, _, execution = palida
+    bodies = nominal_feedforward(model, friction=False)
+    points = motion_points(model, execution, bodies)
+    assert points.interpolation_error <= EFFORT_TOLERANCE
+    rate = (len(points) - 1) / execution.duration
+    assert 50.0 <= rate < 500.0
+    half = motion_points(model, execution, bodies, rate / 2.0)
+    assert half.interpolation_error > EFFORT_TOLERANCE
+    middle = np.linspace(0.3, 0.6, 1000) * execution.duration
+    exact = bodies.forces(model, execution.motion(middle, model))
+    found = np.column_stack([np.interp(middle, points.time, each) for each in points.efforts.T])
+    share = np.abs(found - exact).max() / model.force_limit.max()
+    assert share <= 1.1 * points.interpolation_error
+    # Coulomb friction changes faster than any rate shows
+    rubbing = motion_points(model, execution, nominal_feedforward(model))
+    assert len(rubbing) - 1 == int(np.ceil(1000.0 * execution.duration))
+
+
+@pytest.mark.parametrize('rate', [0.0, -1.0, np.nan, 1001.0])
+def test_rates_that_cannot_be(palida, rate) -> None:
+    model, feedforward, execution = palida
+    with pytest.raises(TrajectoryError, match='rate'):
+        motion_points(model, execution, feedforward, rate)
+
+
+def test_every_point_of_the_goal_has_an_effort(palida) -> None:
+    model, feedforward, execution = palida
+    points = motion_points(model, execution, feedforward, 100.0)
+    goal = yaml.safe_load(goal_text(points))['trajectory']
+    assert goal['joint_names'] == model.actuated_joints and len(goal['points']) == len(points)
+    fields = {'positions', 'velocities', 'accelerations', 'effort', 'time_from_start'}
+    times = []
+    for k, point in enumerate(goal['points']):
+        assert set(point) == fields
+        assert point['effort'] == points.efforts[k].tolist()
+        times.append(point['time_from_start']['sec'] + 1e-9 * point['time_from_start']['nanosec'])
+    np.testing.assert_allclose(times, points.time, atol=1e-9)
+
+
+class Run:
+    """The simulated robot under the stand-in; its PID is that of the project's servo."""
+
+    def __init__(self, palida) -> None:
+        self.model, self.feedforward, execution = palida
+        effects = PlantEffects.from_description(self.model.description)
+        self.plant = SimulatedPlant(self.model.description, effects, seed=3)
+        self.sample = self.plant.sample
+        gains = servo_gains(self.model)
+        limit = 0.2 * np.asarray(self.model.force_limit)
+        integral = 2.0 * gains.proportional  # catches up in half a second
+        self.controller = JtcStandIn(gains.proportional, gains.derivative, integral, limit)
+        self.points = motion_points(self.model, execution, self.feedforward, 250.0)
+        self.controller.start(self.time, self.points, self.sample.positions)
+        self.heights: list[float] = []
+
+    @property
+    def time(self) -> float:
+        return self.sample.time
+
+    def run(self, duration: float) -> None:
+        for _ in range(round(duration * 1000)):
+            # measured speeds as a drive gives them
+            measured = np.array(self.sample.positions), np.array(self.sample.truth_velocities)
+            self.sample = self.plant.step(self.controller.step(self.time, *measured))
+            self.heights.append(float(self.plant.mujoco_data.body('platform').xpos[2]))
+
+    @property
+    def q(self) -> np.ndarray:
+        return np.array(self.sample.positions)
+
+
+def moments(palida) -> np.ndarray:
+    random = np.random.default_rng(7)
+    return np.sort(random.uniform(0.2, 0.9, MOMENTS)) * palida[2].duration
+
+
+def height_held(run: Run) -> float:
+    """Height [m] of the platform where the controller wants the robot to be."""
+    position, _ = run.model.forward_kinematics(run.controller.desired.position[None])
+    return float(position[0, 2])
+
+
+def lowest_after(run: Run, begin: int) -> float:
+    """How far [m] the platform sinks below where it is held, once it no longer swings."""
+    return height_held(run) - float(np.mean(run.heights[begin:]))
+
+
+def test_the_circle_ends_with_its_effort(palida) -> None:
+    run = Run(palida)
+    run.run(palida[2].duration + 0.3)
+    assert np.abs(run.q - run.points.positions[-1]).max() < 1e-3
+    assert np.abs(run.controller.desired.effort - run.points.efforts[-1]).max() == 0.0
+
+
+def test_a_stop_in_place_of_a_cancel_does_not_sag(palida, capsys) -> None:
+    """At ten moments of the circle: stop, cancel with the hold that follows, cancel alone."""
+    found: dict[str, list[float]] = {'stop': [], 'hold': [], 'alone': []}
+    for moment in moments(palida):
+        for way, sags in found.items():
+            run = Run(palida)
+            run.run(moment)
+            if way == 'stop':
+                desired = run.controller.desired
+                state = desired.position, desired.velocity
+                points = stop_points(run.model, run.feedforward, *state)
+                run.controller.start(run.time, points, run.q)
+                run.run(0.5)
+            else:
+                run.controller.cancel(run.time, run.q)
+                run.run(LATE)
+                if way == 'hold':
+                    held = run.controller.desired.position
+                    points = hold_points(run.model, run.feedforward, held)
+                    run.controller.start(run.time, points, run.q)
+                run.run(0.2)
+            settled = len(run.heights)
+            run.run(0.1)
+            sags.append(1e3 * lowest_after(run, settled))
+    with capsys.disabled():
+        text = ', '.join(f'{way} {max(each):.2f} mm' for way, each in found.items())
+        print(f'\njoint_trajectory_controller, sag after {MOMENTS} cancels at most: {text}')
+    assert max(map(abs, found['stop'])) < 1.0
+    assert max(map(abs, found['hold'])) < 1.0
+    assert np.mean(found['alone']) > 1.0
