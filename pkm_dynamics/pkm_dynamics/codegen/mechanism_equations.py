@@ -149,11 +149,15 @@ class Inline:
             out = out - coupling(self.chain, component).T @ reaction
         return out
 
-    def drive(self, force: Objects) -> Objects:
-        """Forces (n_a,) of the actuators for forces (n_i,) along the independent coordinates."""
+    def drive(self, force: Objects) -> tuple[Objects, Number]:
+        """Forces (n_a,) of the actuators for forces (n_i,) along the independent coordinates.
+
+        And the determinant of the actuators' rates by the independent ones.
+        """
         if not self.chain.m.independent_is_platform:
-            return force
-        return eliminate(self.actuation().T, force[:, None])[0][:, 0]
+            return force, 1.0
+        found, determinant = eliminate(self.actuation().T, force[:, None])
+        return found[:, 0], determinant
 
     def platform_rates(self, actuators: Objects) -> Objects:
         """Rates (n_i,) of the independent coordinates for rates (n_a,) of the actuators."""
@@ -171,16 +175,20 @@ class Inline:
         columns = [self.complete(with_independent(m, given[:, a])) for a in range(n_a)]
         return np.array(columns, dtype=object).reshape(n_a, m.tree.n_v).T
 
-    def branch(self) -> Number:
-        """Smallest of the determinants, each by its value at home: negative on other branches."""
+    def branch(self, actuation: Number | None = None) -> Number:
+        """Smallest of the determinants, each by its value at home: negative on other branches.
+
+        That of the actuation is computed where it is not given.
+        """
         m = self.chain.m
         smallest: Number = 1.0
         for determinant, home in zip(self.determinants, m.component_determinant, strict=True):
             smallest = smaller(smallest, determinant * (1.0 / float(home)))
         if m.independent_is_platform:
-            none = np.empty((len(m.actuated), 0), dtype=object)
-            determinant = eliminate(self.actuation(), none)[1]
-            smallest = smaller(smallest, determinant * (1.0 / float(m.actuation_determinant)))
+            if actuation is None:
+                none = np.empty((len(m.actuated), 0), dtype=object)
+                actuation = eliminate(self.actuation(), none)[1]
+            smallest = smaller(smallest, actuation * (1.0 / float(m.actuation_determinant)))
         return smallest
 
     def actuation(self) -> Objects:

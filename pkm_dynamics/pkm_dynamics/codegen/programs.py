@@ -175,10 +175,12 @@ def actuated(m: Mechanism) -> tuple[Graph, list[Number]]:
 
 
 def dynamics(m: Mechanism, known: Sequence[float] | None = None) -> tuple[Graph, list[Number]]:
-    """Kinematics, and the forces of the actuators; with `known` parameters shorter."""
+    """Kinematics, and the forces of the actuators; with `known` parameters also the branch."""
     s = _Symbols(m)
     motion = _Motion(s, s.chain(), len(m.independent))
-    return s.graph, motion.outputs() + _flat(motion.forces(s.parameters(known)))
+    forces, determinant = motion.forces(s.parameters(known))
+    branch = [] if known is None else [motion.solved.branch(determinant)]
+    return s.graph, motion.outputs() + _flat(forces) + branch
 
 
 class _Motion:
@@ -207,8 +209,8 @@ class _Motion:
         platform = _platform(self.chain, self.velocities, self.accelerations)
         return _flat(self.rates, self.rates_dot) + platform
 
-    def forces(self, parameters: Objects) -> Objects:
-        """Actuator forces (n_a,)."""
+    def forces(self, parameters: Objects) -> tuple[Objects, Number]:
+        """Actuator forces (n_a,), and the determinant of the actuation."""
         rates, moving = (self.rates, self.rates_dot), (self.velocities, self.accelerations)
         force = equations.tree_forces(self.chain, rates, *moving, parameters)
         return self.solved.drive(self.solved.project(force))

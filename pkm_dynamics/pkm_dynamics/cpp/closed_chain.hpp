@@ -5,11 +5,12 @@
 // its platform.
 
 constexpr double largest_step = 0.3;  // of Newton: angles [rad], lengths over the robot's size
-constexpr double step_tolerance = 1e-11;  // a step this small ends the search
+// A step this small ends the search: it is made, and leaves its square.
+constexpr double step_tolerance = 3e-7;
 constexpr double turn_tolerance = 1e-9;   // changes of steps below it are rounding errors
 constexpr double residual_tolerance = 1e-6;  // of closing rows that were left out as redundant
 constexpr double least_determinant = 1e-11;  // by that at home: singular
-constexpr int most_steps = 12;               // a start from the last cycle needs two or three
+constexpr int most_steps = 12;  // a start from the last cycle needs two or three
 
 // Turns a rotation (3, 3) by a rotation vector of the base frame.
 inline void turn(const double* vector, double* rotation) noexcept {

@@ -2,28 +2,36 @@
 
 Configuration home() noexcept { return Robot::home(); }
 
-Status inverse_kinematics(
-    const double* position, const double* rotation, Configuration& at) noexcept {
+namespace {
+
+// Moves a configuration to a pose of the platform; what assembly it is in is not looked at.
+Status close(const double* position, const double* rotation, Configuration& here) noexcept {
   if (!Robot::platform_is_independent) return Status::not_available;
   if (!all_finite(position, 3) || !all_finite(rotation, 9)) return Status::not_finite;
-  Configuration here = at;
   for (int k = 0; k < 3; ++k) here.position[k] = position[k];
   for (int k = 0; k < 9; ++k) here.rotation[k] = rotation[k];
   double before = largest_step;
   for (int step = 0; step < most_steps; ++step) {
     double longest = 0.0;
-    Status status = close_at_pose(here, longest);
+    const Status status = close_at_pose(here, longest);
     if (status == Status::singular) return status;
     if (!std::isfinite(longest)) return Status::not_converged;
     if (!shrinks(longest, before)) return Status::too_far;
-    if (longest < step_tolerance) {
-      status = branch_of(here, status);
-      if (status == Status::ok) at = here;
-      return status;
-    }
+    if (longest < step_tolerance) return Status::ok;
     before = 0.25 * longest;
   }
   return Status::not_converged;
+}
+
+}  // namespace
+
+Status inverse_kinematics(
+    const double* position, const double* rotation, Configuration& at) noexcept {
+  Configuration here = at;
+  Status status = close(position, rotation, here);
+  if (status == Status::ok) status = branch_of(here);
+  if (status == Status::ok) at = here;
+  return status;
 }
 
 Status forward_kinematics(const double* q, Configuration& at) noexcept {
@@ -68,7 +76,7 @@ Status forces_of_platform(
     const double* acceleration, Configuration& at, double* force) noexcept {
   if (!all_finite(twist, 6) || !all_finite(acceleration, 6)) return Status::not_finite;
   Configuration here = at;
-  Status status = inverse_kinematics(position, rotation, here);
+  Status status = close(position, rotation, here);
   if (status != Status::ok) return status;
   double all[Robot::velocities], all_dot[Robot::velocities];
   status = forces_at(here, twist, acceleration, all, all_dot, force);

@@ -17,7 +17,7 @@ inline Status tree_forces(
     const Configuration& at, const double* rates, const double* rates_dot, double* all,
     double* all_dot, double* force) noexcept {
   double in[start_of_rates + 2 * Robot::independents];
-  double out[2 * Robot::velocities + 12 + actuators];
+  double out[2 * Robot::velocities + 12 + actuators + 1];
   put(at, in);
   for (int i = 0; i < Robot::independents; ++i) {
     in[start_of_rates + i] = rates[i];
@@ -29,7 +29,7 @@ inline Status tree_forces(
     all_dot[v] = out[Robot::velocities + v];
   }
   for (int a = 0; a < actuators; ++a) force[a] = out[2 * Robot::velocities + 12 + a];
-  return Status::ok;
+  return branch_status(out[2 * Robot::velocities + 12 + actuators]);
 }
 
 // `columns` solves the loops itself.

@@ -236,7 +236,7 @@ inline Status tree_forces(
   if (Robot::platform_is_independent) {
     solve_transposed(w.actuation, actuators, w.actuation_pivots, force);
   }
-  return Status::ok;
+  return status;
 }
 
 // Further inputs of `columns`: rates (velocities, actuators) of all coordinates by the actuators'.
@@ -257,5 +257,8 @@ inline Status put_transfer(const Configuration& at, double* transfer) noexcept {
   return Status::ok;
 }
 
-// Which assembly a configuration belongs to, where `close_at_pose` has not told.
-inline Status branch_of(const Configuration& /*at*/, Status known) noexcept { return known; }
+// Which assembly a configuration belongs to.
+inline Status branch_of(const Configuration& at) noexcept {
+  Systems w;
+  return linearise(at, w);
+}

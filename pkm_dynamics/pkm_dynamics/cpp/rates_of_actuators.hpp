@@ -4,7 +4,7 @@ inline Status close_at_pose(Configuration& /*here*/, double& /*longest*/) noexce
   return Status::singular;
 }
 
-inline Status branch_of(const Configuration& /*at*/, Status known) noexcept { return known; }
+inline Status branch_of(const Configuration& /*at*/) noexcept { return Status::not_available; }
 
 // Rates of the independent coordinates for those of the actuators.
 inline Status independent_rates(

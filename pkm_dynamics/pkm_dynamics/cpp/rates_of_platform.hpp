@@ -10,7 +10,8 @@ inline Status close_at_pose(Configuration& here, double& longest) noexcept {
   return Status::ok;
 }
 
-inline Status branch_of(const Configuration& at, Status /*known*/) noexcept {
+// Which assembly a configuration belongs to.
+inline Status branch_of(const Configuration& at) noexcept {
   double in[start_of_rates], out[1];
   put(at, in);
   Robot::branch(in, out);
