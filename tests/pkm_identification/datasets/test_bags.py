@@ -239,6 +239,46 @@ def test_runs_without_a_whole_period_are_refused():
         running((5, 5), 0.1)
 
 
+def run_with_losses(lost_states=(), lost_samples=(), slowed=False, ramp=400, periods=2):
+    """Samples that are used of a run of whole periods of 100 intervals, ramps beside it."""
+    count = 2 * ramp + 100 * periods
+    stamps = START + INTERVAL * np.arange(count)
+    phase = np.repeat([3, 4, 5], [ramp, 100 * periods, ramp])
+    passed = (stamps - stamps[ramp]) * 1e-9 * (0.9 if slowed else 1.0)
+    kept = np.setdiff1d(np.arange(count), lost_states)
+    columns = {'phase': phase[kept], 'trajectory_time': passed[kept]}
+    table = SimpleNamespace(stamps=lambda: stamps[kept], numbers=columns.__getitem__)
+    bag = SimpleNamespace(path='bag', table=lambda topic: table)
+    own = np.setdiff1d(np.arange(count), lost_samples)
+    selection, note = bag_recording._running(bag, 'state', stamps[own], 100 * INTERVAL * 1e-9)
+    return own[selection], note['periods']
+
+
+@pytest.mark.parametrize(
+    ('lost', 'first'),
+    [
+        ({}, 400),
+        ({'lost_states': [400, 401, 402]}, 399),  # the states of the run's first samples
+        ({'lost_states': [597, 598, 599]}, 399),
+        ({'lost_samples': [400, 401]}, 399),
+        ({'lost_states': [400, 599], 'lost_samples': [598, 599]}, 399),
+    ],
+)
+def test_what_is_lost_at_the_ends_of_a_run_costs_no_period(lost, first):
+    """The ramp goes on at full speed for a while: 0.5 % of it, to 1e-6."""
+    used, periods = run_with_losses(**lost)
+    assert periods == 2
+    assert abs(used[0] - first) <= 1 and 398 <= used[0] and used[-1] <= 601
+    assert used[-1] - used[0] >= 198
+
+
+def test_a_run_that_was_slowed_or_lost_more_is_not_stretched():
+    used, periods = run_with_losses(slowed=True, lost_states=range(400, 410))
+    assert periods == 1
+    used, periods = run_with_losses(lost_samples=range(400, 420))
+    assert periods == 2 and len(used) == 180  # gaps are looked at later
+
+
 # -- whole bags -------------------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ from pkm_identification.datasets.bags.measured_stream import (
     read_stream,
     require_topic,
 )
+from pkm_identification.datasets.bags.message_columns import TopicColumns
 from pkm_identification.datasets.bags.pairing import AT_ONCE, NANOSECONDS, Stamps, pair_by_stamp
 from pkm_identification.datasets.force_messages import (
     CURRENTS,
@@ -54,10 +55,16 @@ NUMBERS: dict[str, Fields] = {
     POSITIONS: ('position', 'effort', 'velocity'),
     CURRENTS: wanted_fields,
     TRUTH: TRUE_NUMBERS,
-    STATE: ('phase',),
+    STATE: ('phase', 'trajectory_time'),
 }
-COMMANDED = {**NUMBERS, STATE: ('phase', 'command')}  # where forces are those that it commanded
-RUN = 4  # pkm_msgs/ControllerState.RUN
+COMMANDED = {
+    **NUMBERS,
+    STATE: ('phase', 'trajectory_time', 'command'),
+}  # where forces are those that it commanded
+RAMP_IN, RUN, RAMP_OUT = 3, 4, 5  # pkm_msgs/ControllerState
+# Of the ramp beside the full speed: its speed differs from that by less than 1e-6 there, by the
+# 10 u^3 of a smooth step of fifth order.
+SAME_SPEED = 0.0046
 
 
 def open_bag(
@@ -268,6 +275,13 @@ def _running(
     # begins does not matter, and none is lost to a sample that falls beside an end. Where
     # a period is no whole number of intervals, its last one is closed by the sample after.
     periods = int((last - first + 2 * interval) // length)
+    if (ends := _ends_of_run(table, length, interval)) is not None:
+        inside = stamps[(stamps >= ends[0]) & (stamps <= ends[1])]
+        within = inside[(inside >= first) & (inside <= last)]
+        more = _span(inside) + interval
+        # What is lost at an end may stand beside it.
+        if more // length > periods or _span(within) + 2 * interval < periods * length <= more:
+            periods, first = int(more // length), int(inside.min())
     if periods < 1:
         raise DatasetError(
             f"'{bag.path}' holds no whole period at full speed: {(last - first) * NANOSECONDS:.3f} "
@@ -276,3 +290,31 @@ def _running(
     end = first + int(np.ceil(periods * length / interval - 0.05)) * interval
     selection = (stamps >= first - interval // 4) & (stamps < end - interval // 4)
     return selection, {'periods': periods}
+
+
+def _span(stamps: Stamps) -> int:
+    """Time [ns] from the first to the last."""
+    return int(stamps.max()) - int(stamps.min()) if len(stamps) else 0
+
+
+def _ends_of_run(table: TopicColumns, length: int, interval: int) -> tuple[int, int] | None:
+    """Stamps [ns] between which the path goes on as at full speed, beyond what messages tell.
+
+    Stamps less path parameters tell when the run began, whichever messages are lost; it ended a
+    whole number of periods later, before the ramp. None where the clock of the motion was slowed,
+    or the run did not end by itself.
+    """
+    phase, stamps = table.numbers('phase'), table.stamps()
+    running, before, after = (phase == each for each in (RUN, RAMP_IN, RAMP_OUT))
+    if not (before.any() and after.any()):
+        return None
+    passed = table.numbers('trajectory_time')[running] * 1e9
+    begins = stamps[running] - passed.astype(np.int64)
+    if np.ptp(begins) > interval:
+        return None
+    begin, last = int(np.median(begins)), int(stamps[running].max())
+    margin = int(SAME_SPEED * (begin - int(stamps[before].min())))
+    end = begin + max(round((last - begin) / length), 1) * length
+    if not last - interval <= end <= int(stamps[after].min()) + interval:
+        return None
+    return begin - margin, end + margin
