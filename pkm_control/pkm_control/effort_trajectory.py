@@ -81,14 +81,14 @@ def motion_points(
     """
     if rate is not None and not (np.isfinite(rate) and 0.0 < rate <= MOST):
         raise TrajectoryError(f'rate: between 0 and {MOST:g} Hz is needed, got {rate:g}')
-    chosen, found = (FEWEST if rate is None else rate), None
-    while found is None:
+    if rate is not None:
+        return _sampled(model, execution, feedforward, rate)
+    chosen = FEWEST
+    while True:
         points = _sampled(model, execution, feedforward, chosen)
-        good = points.interpolation_error <= EFFORT_TOLERANCE
-        if rate is not None or good or chosen >= MOST:
-            found = points
+        if points.interpolation_error <= EFFORT_TOLERANCE or chosen >= MOST:
+            return points
         chosen = min(2.0 * chosen, MOST)
-    return found
 
 
 def _sampled(

@@ -163,7 +163,7 @@ class Laboratory(Graph):
         self.loop.controller.feedforward = self.nominal()
         assert self.trigger('simulated_robot/reset')
         home = round(1e9 * self.plant.time)  # [ns] what comes from before shows a robot elsewhere
-        self.until(lambda: self.loop._states.latest.nanoseconds >= home)
+        self.until(lambda: self.loop.latest_stamp >= home)
         self.rows.clear()
         self.asked = None
         for messages in self.heard.values():

@@ -33,6 +33,12 @@ def palida():
     return model, nominal_feedforward(model), Execution(circle, 1, 0.5, centre, 0.3)
 
 
+@pytest.fixture(scope='module')
+def shown(palida):
+    model, feedforward, execution = palida
+    return motion_points(model, execution, feedforward, 250.0)
+
+
 def test_points_are_the_motion_with_its_forces(palida) -> None:
     model, feedforward, execution = palida
     points = motion_points(model, execution, feedforward)
@@ -90,8 +96,8 @@ def test_every_point_of_the_goal_has_an_effort(palida) -> None:
 class Run:
     """The simulated robot under the stand-in; its PID is that of the project's servo."""
 
-    def __init__(self, palida) -> None:
-        self.model, self.feedforward, execution = palida
+    def __init__(self, palida, points) -> None:
+        self.model, self.feedforward, _ = palida
         effects = PlantEffects.from_description(self.model.description)
         self.plant = SimulatedPlant(self.model.description, effects, seed=3)
         self.sample = self.plant.sample
@@ -99,7 +105,7 @@ class Run:
         limit = 0.2 * np.asarray(self.model.force_limit)
         integral = 2.0 * gains.proportional  # catches up in half a second
         self.controller = JtcStandIn(gains.proportional, gains.derivative, integral, limit)
-        self.points = motion_points(self.model, execution, self.feedforward, 250.0)
+        self.points = points
         self.controller.start(self.time, self.points, self.sample.positions)
         self.heights: list[float] = []
 
@@ -135,19 +141,19 @@ def lowest_after(run: Run, begin: int) -> float:
     return height_held(run) - float(np.mean(run.heights[begin:]))
 
 
-def test_the_circle_ends_with_its_effort(palida) -> None:
-    run = Run(palida)
+def test_the_circle_ends_with_its_effort(palida, shown) -> None:
+    run = Run(palida, shown)
     run.run(palida[2].duration + 0.3)
     assert np.abs(run.q - run.points.positions[-1]).max() < 1e-3
     assert np.abs(run.controller.desired.effort - run.points.efforts[-1]).max() == 0.0
 
 
-def test_a_stop_in_place_of_a_cancel_does_not_sag(palida, capsys) -> None:
+def test_a_stop_in_place_of_a_cancel_does_not_sag(palida, shown, capsys) -> None:
     """At ten moments of the circle: stop, cancel with the hold that follows, cancel alone."""
     found: dict[str, list[float]] = {'stop': [], 'hold': [], 'alone': []}
     for moment in moments(palida):
         for way, sags in found.items():
-            run = Run(palida)
+            run = Run(palida, shown)
             run.run(moment)
             if way == 'stop':
                 desired = run.controller.desired

@@ -94,6 +94,12 @@ class ControlLoop:
         return self._states.age(time.monotonic())
 
     @property
+    def latest_stamp(self) -> int:
+        """Stamp [ns] of the newest valid joint state, -1 before the first."""
+        latest = self._states.latest
+        return -1 if latest is None else latest.nanoseconds
+
+    @property
     def has_recent_state(self) -> bool:
         """Whether the controller could be activated."""
         return self._states.is_recent(time.monotonic())
