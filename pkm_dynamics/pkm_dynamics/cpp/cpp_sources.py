@@ -29,6 +29,8 @@ OF_PLATFORM = ('newton', 'branch', 'actuated')
 DRIVE_KINDS = {OFFSET: 0, STIFFNESS: 1, COSINE: 2, SINE: 3}
 LAW_KINDS = {'stribeck': 1, 'atan': 2, 'power': 3}
 FOLDER = Path(__file__).parent
+# Not every mechanism uses every table, and clang warns of that.
+CONSTANT = '[[maybe_unused]] static constexpr'
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,6 @@ class _Writer:
             'floating_coordinate': _floating(m),
         }
         flags = {
-            'is_inline': self.is_inline,
             'platform_is_independent': bool(m.independent_is_platform),
             'has_laws': any(not law.startswith('{0') for law in laws),
         }
@@ -225,12 +226,12 @@ class _Writer:
             for each in (model.home_joints, model.home_position, model.home_rotation)
         )
         lines = ['struct Robot {']
-        lines += [f'  static constexpr int {key} = {value};' for key, value in integers.items()]
+        lines += [f'  {CONSTANT} int {key} = {value};' for key, value in integers.items()]
         lines += [
-            f'  static constexpr bool {key} = {str(value).lower()};' for key, value in flags.items()
+            f'  {CONSTANT} bool {key} = {str(value).lower()};' for key, value in flags.items()
         ]
         lines += [
-            f'  static constexpr double {key} = {literal(value)};' for key, value in numbers.items()
+            f'  {CONSTANT} double {key} = {literal(value)};' for key, value in numbers.items()
         ]
         lines += [
             _array('int', key, [str(int(value)) for value in each])
@@ -267,7 +268,7 @@ _FUNCTION = {'actuated': 'actuated_rates'}  # that is an array of the tables
 
 def _array(kind: str, name: str, values: Iterable[str]) -> str:
     listed: Sequence[str] = list(values) or ['0']
-    return f'  static constexpr {kind} {name}[] = {{{", ".join(listed)}}};'
+    return f'  {CONSTANT} {kind} {name}[] = {{{", ".join(listed)}}};'
 
 
 def _doubles(name: str, values: Iterable[float]) -> str:
