@@ -257,6 +257,7 @@ def server_killed(lab):
 def controller_killed(lab):
     lab.ready(server=True)
     result = lab.exciting('controller_killed')
+    lab.until(lambda: lab.phase is Phase.RUN, PATIENCE)
     since, begun = len(lab.rows), time.monotonic()
     lab.kill(lab.controller)
     lab.until(result.done, PATIENCE)
