@@ -103,21 +103,25 @@ def export_parity(
 ) -> Parity | None:
     """Compare forces in random motions with those of the model's real bodies.
 
-    None for a format that nothing here reads.
-    Friction laws of the drives that descriptions do not have are left out of both.
+    None for a format that nothing here reads. Friction laws of the drives that descriptions do not
+    have are left out of both.
     """
     if form not in READERS:
         return None
     model, physical = result.model, result.as_physical()
     motion = random_motion(model, MOTIONS, seed)
-    wanted = physical.predict(motion) - _law_forces(result, motion)
-    found = _from_urdf(exported, motion) if form == 'urdf' else _from_mjcf(robot, exported, motion)
+    forces = physical.predict(motion)
+    wanted = forces - _law_forces(result, motion)
+    if form == 'urdf':
+        found = _from_urdf(exported, motion)
+    else:
+        found = _from_mjcf(model, robot.transition_velocity, exported, motion)
     size = np.abs(wanted).max(axis=0)
     off = np.abs(found - wanted).max(axis=0) / size
     worst = int(np.argmax(off))
     moved = 0.0
     if not result.is_physical:
-        moved = float((np.abs(physical.predict(motion) - result.predict(motion)) / size).max())
+        moved = float((np.abs(forces - result.predict(motion)) / size).max())
     joint = model.actuated_joints[worst]
     return Parity(READERS[form], len(motion), float(off[worst]), joint, moved)
 
@@ -134,11 +138,12 @@ def _from_urdf(exported: Exported, motion: PlatformMotion) -> Floats:
     return model.inverse_dynamics(motion)
 
 
-def _from_mjcf(robot: Description, exported: Exported, motion: PlatformMotion) -> Floats:
+def _from_mjcf(
+    model: ClosedChainModel, transition: float, exported: Exported, motion: PlatformMotion
+) -> Floats:
     from pkm_dynamics.simulation.mjcf_tree import MjcfTree
 
-    model = ClosedChainModel(robot)
     states = model.actuator_states(motion)
-    tree = MjcfTree(exported.text, model.actuated_joints, robot.transition_velocity)
+    tree = MjcfTree(exported.text, model.actuated_joints, transition)
     rows = zip(states.positions, states.velocities, states.accelerations, strict=True)
     return np.array([tree.forces(*row) for row in rows])

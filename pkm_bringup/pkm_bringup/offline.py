@@ -26,7 +26,7 @@ from pkm_dynamics.array_types import Floats
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.simulation.effects import SWITCHES
-from pkm_dynamics.trajectories import Trajectory
+from pkm_dynamics.trajectories import Execution, Trajectory
 from pkm_identification import load_result
 from pkm_identification.datasets import Recording
 from pkm_identification.requests.check_request import CheckRequest, planned_motion
@@ -53,6 +53,16 @@ def feedforward_of(model: ClosedChainModel, choice: str) -> Feedforward:
     return identified_feedforward(model, Path(choice).stem, list(found), list(found.values()))
 
 
+def checked_from_home(
+    model: ClosedChainModel, trajectory: Trajectory, ramp_time: float, periods: int
+) -> Execution:
+    """Return the whole motion from home; FeasibilityError where it leaves a limit."""
+    request = CheckRequest(trajectory, ramp_time, periods, from_home=True)
+    execution = planned_motion(request, model)
+    check_feasibility(model, execution).raise_if_infeasible()
+    return execution
+
+
 def simulate(
     model: ClosedChainModel,
     trajectory: Trajectory,
@@ -75,8 +85,7 @@ def simulate(
     end.
     """
     progress('checking the motion', None)
-    execution = planned_motion(CheckRequest(trajectory, ramp_time, periods, from_home=True), model)
-    check_feasibility(model, execution).raise_if_infeasible()
+    execution = checked_from_home(model, trajectory, ramp_time, periods)
     simulated = SimulatedPlant(plant or model.description, effects, seed)
     controller = TrajectoryController(model, servo_gains(model), feedforward or no_feedforward())
     duration = execution.duration + 2.0 * SETTLE_TIME

@@ -58,13 +58,11 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Check the motion and write the goal."""
     from pkm_bringup.inputs import load_model
-    from pkm_bringup.offline import feedforward_of
+    from pkm_bringup.offline import checked_from_home, feedforward_of
     from pkm_bringup.outputs import OutputError, check_output
     from pkm_bringup.trajectory_inputs import load_trajectory, periods_of, ramp_time_of
     from pkm_control.effort_trajectory import goal_text, motion_points
     from pkm_dynamics.atomic_write import write_text_atomically
-    from pkm_dynamics.limits.feasibility import check_feasibility
-    from pkm_identification.requests.check_request import CheckRequest, planned_motion
 
     output = check_output(arguments.output, ('.yaml',))
     with progress('goal') as update:
@@ -74,8 +72,7 @@ def run(arguments: Any) -> int:
         periods = periods_of(arguments.periods, arguments.file, trajectory)
         feedforward = feedforward_of(model, arguments.model)
         update('checking the motion')
-        execution = planned_motion(CheckRequest(trajectory, ramp, periods, from_home=True), model)
-        check_feasibility(model, execution).raise_if_infeasible()
+        execution = checked_from_home(model, trajectory, ramp, periods)
         points = motion_points(model, execution, feedforward, arguments.rate)
         write_text_atomically(output, goal_text(points), OutputError)
     rate = (len(points) - 1) / execution.duration

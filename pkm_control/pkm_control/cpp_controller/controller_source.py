@@ -14,7 +14,7 @@ from pkm_control.servo import HELD_DAMPING, MEMORY
 from pkm_control.supervision import BRAKING_SHARE, SMOOTH_PEAK
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.cpp.cpp_sources import cpp_name
-from pkm_dynamics.cpp.emitter import literal
+from pkm_dynamics.cpp.emitter import filled, literal
 
 TEMPLATE = Path(__file__).parent / 'controller.hpp'
 UNUSED = ('model_change_time',)  # options of what the C++ does not have
@@ -52,7 +52,6 @@ def controller_header(
         'lower': model.lower,
         'upper': model.upper,
     }
-    text = TEMPLATE.read_text()
     values = {
         'name': name,
         'guard': f'PKM_{name.upper()}_CONTROLLER_HPP',
@@ -65,9 +64,7 @@ def controller_header(
             for key, value in arrays.items()
         },
     }
-    for key, value in values.items():
-        text = text.replace(f'@{key}@', value)
-    return f'{name}_controller.hpp', text
+    return f'{name}_controller.hpp', filled(TEMPLATE.read_text(), values)
 
 
 def _bounded(value: float) -> str:

@@ -15,7 +15,7 @@ from pkm_description.errors import ExportError
 from pkm_description.kinematic_tree import FIXED, FLOATING, PRISMATIC
 from pkm_dynamics.codegen import mechanism_equations as equations
 from pkm_dynamics.codegen.programs import BUILDERS
-from pkm_dynamics.cpp.emitter import function_text, literal
+from pkm_dynamics.cpp.emitter import filled, function_text, literal
 from pkm_dynamics.drive_forces import COSINE, OFFSET, SINE, STIFFNESS
 from pkm_dynamics.friction_laws import LAWS, DriveFriction
 from pkm_dynamics.mechanism import Mechanism
@@ -74,10 +74,10 @@ def build_cpp(
     writer = _Writer(model, friction, name)
     template = (FOLDER / 'header.hpp').read_text()
     files = {
-        f'{name}_model.hpp': head + _filled(template, writer.header_values()),
+        f'{name}_model.hpp': head + filled(template, writer.header_values()),
         f'{name}_model.cpp': head + writer.source(),
-        f'{name}_benchmark.cpp': _filled((FOLDER / 'benchmark.cpp').read_text(), {'name': name}),
-        'CMakeLists.txt': _filled((FOLDER / 'CMakeLists.txt').read_text(), {'name': name}),
+        f'{name}_benchmark.cpp': filled((FOLDER / 'benchmark.cpp').read_text(), {'name': name}),
+        'CMakeLists.txt': filled((FOLDER / 'CMakeLists.txt').read_text(), {'name': name}),
     }
     return CppSources(files, tuple(writer.losses))
 
@@ -85,13 +85,6 @@ def build_cpp(
 def cpp_name(description: Description) -> str:
     """Name of a robot in C++: of its namespace and its files."""
     return re.sub(r'\W', '_', description.name)
-
-
-def _filled(template: str, values: Mapping[str, str]) -> str:
-    """Replace @key@ by its value."""
-    for key, value in values.items():
-        template = template.replace(f'@{key}@', value)
-    return template
 
 
 class _Writer:
@@ -179,7 +172,6 @@ class _Writer:
         others = [*m.friction_parameter.tolist(), *m.rotor_parameter.tolist()]
         sizes = np.diff(m.component_start)
         drives, kinds = self._drives(), model.drive_forces
-        laws = self._laws()
         integers = {
             'rows': len(tree.row_kind),
             'velocities': tree.n_v,
@@ -199,7 +191,7 @@ class _Writer:
         }
         flags = {
             'platform_is_independent': bool(m.independent_is_platform),
-            'has_laws': any(not law.startswith('{0') for law in laws),
+            'has_laws': any(law in LAW_KINDS for law in self._law_names()),
         }
         numbers = {
             'length_scale': float(m.length_scale),
@@ -240,13 +232,16 @@ class _Writer:
         lines.append(_doubles('component_determinant', m.component_determinant.tolist()))
         lines.append(_doubles('change_factor', _change_factors(m)))
         lines.append(_array('DriveTerm', 'terms', terms or ['{0, 0, 0.0, 0.0}']))
-        lines.append(_array('FrictionLaw', 'laws', laws))
+        lines.append(_array('FrictionLaw', 'laws', self._laws()))
         lines.append(f'  static Configuration home() noexcept {{ return {{{home}}}; }}')
         lines += [
             f'  static void {_FUNCTION.get(each, each)}(const double* in, double* out) noexcept;'
             for each in self._programs()
         ]
         return '\n'.join([*lines, '};\n'])
+
+    def _law_names(self) -> tuple[str, ...]:
+        return () if self.friction is None else self.friction.laws
 
     def _laws(self) -> list[str]:
         """Friction law of each drive: kind, amplitude and two further numbers."""

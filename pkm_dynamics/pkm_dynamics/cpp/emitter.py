@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pkm_dynamics.codegen.expression import Expression, Graph, Number, reachable
 
@@ -26,6 +26,13 @@ def literal(value: float) -> str:
     """Shortest literal that is the same double."""
     text = repr(float(value))
     return f'({text})' if text.startswith('-') else text
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """Replace @key@ in a template by its value."""
+    for key, value in values.items():
+        template = template.replace(f'@{key}@', value)
+    return template
 
 
 def function_text(name: str, graph: Graph, outputs: Sequence[Number]) -> str:

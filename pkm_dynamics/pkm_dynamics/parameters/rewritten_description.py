@@ -57,7 +57,8 @@ def rewritten(
     -------
     Description
         Another robot, of another digest. Its frames, joints and limits are the same. Groups of one
-        design, and parameters that are zero or equal, stay where the new values agree with them.
+        design and zero parameters stay where the new values agree with them; equal parameters and
+        reduced models are left out.
 
     Raises
     ------
@@ -267,7 +268,6 @@ def _drop_contradictions(
         for pattern in sidecar.pop('zero_parameters', [])
         if not any(parameters[name] for name in _matching(pattern, parameters))
     ]
-    # Linear in the parameters, which estimators keep or not: by their names alone it is not seen.
     sidecar.pop('equal_parameters', None)
     sidecar.pop('reduced_models', None)
     sidecar |= {'same_design': groups} if groups else {}

@@ -14,11 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pkm_description import Description
 from pkm_description.errors import ConvergenceError
 from pkm_dynamics.array_types import Floats
 
 STEP = 1e-3  # [s] of the differences, at a rate of 1 m/s or 1 rad/s
-TRANSITION_VELOCITY = 0.002  # [m/s, rad/s], as descriptions have it by default
+TRANSITION_VELOCITY = Description.transition_velocity  # [m/s, rad/s] by default
 
 
 class ClosedTree(ABC):

@@ -20,12 +20,12 @@ from transforms3d.euler import mat2euler
 from pkm_description.checks import inertial_problem
 from pkm_description.description import Inertial, frozen
 from pkm_description.errors import EstimationError
+from pkm_description.payload import PARTS
 from pkm_identification.arrays import Array
 from pkm_identification.force_constants.payload_estimate import PayloadEstimate
 from pkm_identification.result.fields import plain
 
 DIGITS = 9  # significant: far below any uncertainty, without tails of rounding
-PARTS = (('mass', slice(0, 1)), ('centre', slice(1, 4)), ('inertia', slice(4, 10)))
 
 
 class PayloadText(NamedTuple):
