@@ -48,6 +48,16 @@ class Pose:
     position: Array = field(default_factory=lambda: frozen(np.zeros(3)))
     rotation: Array = field(default_factory=lambda: frozen(np.eye(3)))
 
+    def __matmul__(self, inner: Pose) -> Pose:
+        """Return a pose that is given in this frame, where this frame is given."""
+        position = self.position + self.rotation @ inner.position
+        return Pose(frozen(position), frozen(self.rotation @ inner.rotation))
+
+    def inverse(self) -> Pose:
+        """Return the pose of the outer frame in the inner one."""
+        turn = self.rotation.T
+        return Pose(frozen(-turn @ self.position), frozen(turn))
+
 
 @dataclass(frozen=True)
 class Inertial:
@@ -67,6 +77,12 @@ class Inertial:
         return np.array(
             [self.mass, *(self.mass * c), *about_origin[np.triu_indices(3)]], dtype=float
         )
+
+    def seen_from(self, frame: Pose) -> Inertial:
+        """Return the same body in the axes of a frame that is given in the present ones."""
+        turn = frame.rotation.T
+        com = turn @ (self.com - frame.position)
+        return Inertial(self.mass, frozen(com), frozen(turn @ self.inertia @ turn.T))
 
 
 @dataclass(frozen=True)

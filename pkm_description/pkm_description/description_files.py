@@ -18,6 +18,7 @@ from pkm_description.errors import DescriptionError
 from pkm_description.sidecar import ABOUT, read_mapping
 from pkm_description.xml_elements import MAX_BYTES, refuse_entities
 
+SDF = '.sdf'
 MAX_DEPTH = 20  # includes within includes
 MAX_TOTAL = 4 * MAX_BYTES
 _XACRO = 'http://www.ros.org/wiki/xacro'
@@ -44,9 +45,12 @@ def read_text(path: Path) -> str:
 def sidecar_of(path: Path, keys: Collection[str]) -> Path:
     """Path of the YAML that belongs to a URDF or xacro file, of its stem; it need not exist.
 
+    That of an SDF file has the file's whole name before it: a URDF of the same robot may be there.
     Raises DescriptionError where another YAML file there obviously is meant for it: one of nearly
     that name, or one that has only `keys` and belongs to no other description in the folder.
     """
+    if path.suffix == SDF:
+        return path.with_name(f'{path.name}.yaml')
     right = path.with_name(_stem(path) + '.yaml')
     folder = path.parent
     files = sorted(folder.iterdir()) if folder.is_dir() else []

@@ -9,12 +9,18 @@ from pathlib import Path
 
 from pkm_description import checks, sidecar
 from pkm_description.description import Description
-from pkm_description.description_files import read_text, read_urdf, sidecar_of, split_arguments
+from pkm_description.description_files import (
+    SDF,
+    read_text,
+    read_urdf,
+    sidecar_of,
+    split_arguments,
+)
 from pkm_description.drives import read_drive_terms
 from pkm_description.errors import DescriptionError
 from pkm_description.friction import check_constraint_friction, check_friction_names, with_friction
 from pkm_description.home import close_at_home
-from pkm_description.readers import gepetto
+from pkm_description.readers import gepetto, sdf_mechanism
 from pkm_description.readers.chosen_mechanism import chosen_mechanism
 from pkm_description.readers.mechanism_proposal import proposal_hint
 from pkm_description.readers.urdf_reader import parse_urdf
@@ -28,7 +34,7 @@ from pkm_description.transmissions.section import (
 )
 from pkm_description.xml_elements import suggestion
 
-_SUFFIXES = ('.urdf', '.xacro')
+_SUFFIXES = ('.urdf', '.xacro', SDF)
 _YAML = ('.yaml', '.yml')
 CALIBRATION = 'calibration'  # argument of a robot's text that no xacro file gets
 
@@ -47,10 +53,11 @@ def load(
     arguments: Mapping[str, str] | None = None,
     calibration: str | Path | None = None,
 ) -> Description:
-    """Load a robot by library name or by the path of a .urdf or .xacro file.
+    """Load a robot by library name or by the path of a .urdf, .xacro or .sdf file.
 
-    A YAML file of the same stem beside it is read too. A robot of Gepetto's
-    example-parallel-robots is loaded by its folder or its `robot.yaml`.
+    A YAML file of the same stem beside it is read too; that of `robot.sdf` is called
+    `robot.sdf.yaml`. A robot of Gepetto's example-parallel-robots is loaded by its folder or its
+    `robot.yaml`.
 
     Parameters
     ----------
@@ -75,7 +82,9 @@ def load(
     urdf = read_urdf(path, given)
     yaml_text = read_text(beside) if beside.is_file() else ''
     content = sidecar.read_mapping(yaml_text, str(beside))
-    if gepetto.is_gepetto(content):
+    if path.suffix == SDF:
+        urdf, yaml_text = sdf_mechanism.converted(urdf, content, str(path))
+    elif gepetto.is_gepetto(content):
         urdf, yaml_text = gepetto.converted(urdf, content, str(beside))
     description = _build(urdf, yaml_text, str(path), str(beside), path)
     if text == stem and not given:
@@ -111,11 +120,19 @@ def _path_of(text: str) -> Path:
     if path.suffix not in _SUFFIXES:
         raise DescriptionError(
             f"'{text}' is neither a library robot ({', '.join(library())}) nor the path of "
-            f'a .urdf or .xacro file{suggestion(text, library())}'
+            f'a .urdf, .xacro or .sdf file{suggestion(text, library())}'
         )
     if not path.is_file():
         raise DescriptionError(f"there is no file '{text}'")
     return path
+
+
+def loads_sdf(text: str, where: str = 'SDF') -> Description:
+    """Load a robot from the text of an SDF file without a YAML beside it.
+
+    Raises DescriptionError.
+    """
+    return loads(*sdf_mechanism.converted(text, {}, where), where)
 
 
 def loads(urdf: str, yaml_text: str = '', where: str = 'URDF') -> Description:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 from transforms3d.axangles import axangle2mat, mat2axangle
-from transforms3d.euler import euler2mat, mat2euler
+from transforms3d.euler import euler2mat
 
 from pkm_description.description import Array
 
@@ -32,5 +32,11 @@ def rotation_vector(rotation: ArrayLike) -> Array:
 
 
 def rpy_from_rotation(rotation: ArrayLike) -> Array:
-    """Roll, pitch, yaw (3,) [rad] of a rotation matrix (3, 3)."""
-    return np.array(mat2euler(np.asarray(rotation, dtype=float), axes='sxyz'), dtype=float)
+    """Roll, pitch, yaw (3,) [rad] of a rotation matrix (3, 3), exact at a pitch of pi / 2 too."""
+    r = np.asarray(rotation, dtype=float)
+    yaw = np.arctan2(r[1, 0], r[0, 0])
+    c, s = np.cos(yaw), np.sin(yaw)
+    # Of the rotation without its yaw: near a pitch of pi / 2 roll makes up for what yaw is off.
+    pitch = np.arctan2(-r[2, 0], c * r[0, 0] + s * r[1, 0])
+    roll = np.arctan2(s * r[0, 2] - c * r[1, 2], c * r[1, 1] - s * r[0, 1])
+    return np.array([roll, pitch, yaw])

@@ -15,7 +15,7 @@ from pkm_description import ExportError, Friction, Inertial
 from pkm_description.description import Limit
 from pkm_description.exporters import build_mjcf
 from pkm_description.exporters.exported import poses_at_home
-from pkm_description.exporters.inertias import TINY_MASS, compose
+from pkm_description.exporters.inertias import TINY_MASS
 from pkm_description.payload import joined
 
 KINDS = ('spherical', 'universal', 'revolute', 'prismatic', 'fixed')
@@ -182,7 +182,7 @@ def test_the_sites_of_a_closure(kind, turned):
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, 0)
     mujoco.mj_kinematics(model, data)
-    frame = compose(poses_at_home(description)['platform'], constraint.child_origin)
+    frame = (poses_at_home(description)['platform'] @ constraint.child_origin)
     for end in ('parent', 'child'):
         site = data.site(f'closure_{end}')
         np.testing.assert_allclose(site.xpos, frame.position, atol=1e-12)

@@ -12,7 +12,6 @@ import pkm_description
 from pkm_description import ExportError, Friction, Inertial, build_export
 from pkm_description.description import Limit
 from pkm_description.exporters.exported import poses_at_home
-from pkm_description.exporters.inertias import compose
 from pkm_description.exporters.shapes import read_shapes
 
 NOTES = '{urn:pkm-description:sdf}'
@@ -146,7 +145,7 @@ def test_a_constraint_as_a_joint(kind):
     assert found.get('type') == {'spherical': 'ball'}.get(kind, kind)
     assert (found.findtext('parent'), found.findtext('child')) == ('base_link', 'platform')
     np.testing.assert_array_equal(numbers(found, 'pose')[:3], constraint.child_origin.position)
-    child = compose(poses_at_home(description)['platform'], constraint.child_origin).rotation
+    child = (poses_at_home(description)['platform'] @ constraint.child_origin).rotation
     parent = constraint.parent_origin.rotation
     axes = {
         'revolute': [constraint.child_axis],

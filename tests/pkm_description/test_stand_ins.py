@@ -12,10 +12,7 @@ from pkm_description.exporters.inertias import (
     TINY_INERTIA,
     TINY_MASS,
     StandIns,
-    compose,
-    inverse,
     scaled,
-    seen_from,
     without,
 )
 from pkm_description.payload import joined
@@ -41,13 +38,13 @@ def assert_same_body(found, expected, atol=1e-15):
 
 
 def test_poses_follow_each_other_and_turn_round_as_matrices_do():
-    np.testing.assert_allclose(matrix(compose(FIRST, SECOND)), matrix(FIRST) @ matrix(SECOND))
-    np.testing.assert_allclose(matrix(inverse(FIRST)), np.linalg.inv(matrix(FIRST)), atol=1e-15)
+    np.testing.assert_allclose(matrix(FIRST @ SECOND), matrix(FIRST) @ matrix(SECOND))
+    np.testing.assert_allclose(matrix(FIRST.inverse()), np.linalg.inv(matrix(FIRST)), atol=1e-15)
 
 
 def test_a_body_in_the_axes_of_another_frame():
     """Its points are the same: moments about the link's axes are found again from the frame."""
-    found = seen_from(FIRST, BODY)
+    found = BODY.seen_from(FIRST)
     assert found.mass == 2.0
     np.testing.assert_allclose(FIRST.position + FIRST.rotation @ found.com, BODY.com)
     turned = FIRST.rotation @ found.inertia @ FIRST.rotation.T
@@ -185,7 +182,7 @@ def test_a_link_that_is_fixed_to_a_body_takes_all_of_it_from_there():
     untouched(description, found, 'platform')
     assert found.losses == []
     description, found = chain('a', 'b', massless=['b'], platform='fixed')
-    place = inverse(description.joint('to_platform').origin).position
+    place = description.joint('to_platform').origin.inverse().position
     taken(description, found, 'platform', place, TINY_INERTIA)
     untouched(description, found, 'a')
     assert found.losses == []

@@ -16,24 +16,6 @@ TINY_INERTIA = 1e-10
 _TURNING = ('revolute', 'continuous')
 
 
-def compose(first: Pose, second: Pose) -> Pose:
-    """Return the pose `second`, given in the frame `first`, where `first` is given."""
-    return Pose(first.position + first.rotation @ second.position, first.rotation @ second.rotation)
-
-
-def inverse(pose: Pose) -> Pose:
-    """Return the pose of the outer frame in the inner one."""
-    turn = pose.rotation.T
-    return Pose(-turn @ pose.position, turn)
-
-
-def seen_from(frame: Pose, inertial: Inertial) -> Inertial:
-    """Return an inertia in the axes and about the origin of a frame of its link."""
-    turn = frame.rotation.T
-    com = turn @ (inertial.com - frame.position)
-    return Inertial(inertial.mass, frozen(com), frozen(turn @ inertial.inertia @ turn.T))
-
-
 def scaled(inertial: Inertial, factor: float) -> Inertial:
     """Return the inertia of a body of the same shape and `factor` times the density."""
     return Inertial(factor * inertial.mass, inertial.com, frozen(factor * inertial.inertia))
@@ -111,7 +93,7 @@ class StandIns:
         """Take the stand-in of a link from a body that it is fixed to."""
         welds = [joint for joint in self.description.joints if joint.type == 'fixed']
         beside = [(j.parent, j.origin) for j in welds if j.child == name]
-        beside += [(j.child, inverse(j.origin)) for j in welds if j.parent == name]
+        beside += [(j.child, j.origin.inverse()) for j in welds if j.parent == name]
         return any(self._take(donor, place, self.stand_in) for donor, place in beside)
 
     def _beside(self, name: str, joint: Joint) -> list[tuple[str, Pose]]:
@@ -131,7 +113,7 @@ class StandIns:
         whole = self.inertials[donor]
         if donor not in self._given or whole is None:
             return False
-        rest = without(whole, seen_from(inverse(place), part))
+        rest = without(whole, part.seen_from(place.inverse()))
         if rest is None:
             return False
         self.inertials[donor] = rest

@@ -101,8 +101,8 @@ class _Writer:
         self.closures = [
             MjcfClosure(
                 item,
-                inertias.compose(self.poses[item.parent], item.parent_origin),
-                inertias.compose(self.poses[item.child], item.child_origin),
+                self.poses[item.parent] @ item.parent_origin,
+                self.poses[item.child] @ item.child_origin,
                 timestep,
             )
             for item in description.constraints

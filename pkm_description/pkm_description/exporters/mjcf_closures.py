@@ -11,7 +11,7 @@ from transforms3d.quaternions import mat2quat
 from pkm_description.description import Array, Constraint, Inertial, Pose
 from pkm_description.errors import ExportError
 from pkm_description.exporters.exported import number, numbers, symmetric
-from pkm_description.exporters.inertias import TINY_INERTIA, TINY_MASS, seen_from
+from pkm_description.exporters.inertias import TINY_INERTIA, TINY_MASS
 from pkm_description.exporters.shapes import Shape
 
 #: Distance of the two points that close a revolute joint [m].
@@ -67,7 +67,7 @@ class MjcfClosure:
         carried = None
         if constraint.type == 'prismatic':
             if share is not None:
-                carried = seen_from(constraint.child_origin, share)
+                carried = share.seen_from(constraint.child_origin)
             if friction and constraint.friction is not None:
                 coulomb, viscous = symmetric(constraint.friction)
                 joint.set('damping', number(viscous))

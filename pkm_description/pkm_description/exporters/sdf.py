@@ -10,21 +10,22 @@ from transforms3d.quaternions import mat2quat
 
 from pkm_description.description import Description, Pose
 from pkm_description.exporters.exported import Exported, add_text, as_text, number, numbers
-from pkm_description.exporters.sdf_structure import (
+from pkm_description.exporters.sdf_structure import SdfStructure, build_structure, unique
+from pkm_description.exporters.shapes import Shape, read_shapes
+from pkm_description.readers.sdf_content import (
+    DRIVE,
+    FORCE_CONSTANT,
+    HOME,
+    NAMESPACE,
+    PLATFORM,
+    ROTOR,
+    UNLIMITED,
     SdfAxis,
     SdfJoint,
     SdfLink,
-    SdfStructure,
-    build_structure,
-    unique,
 )
-from pkm_description.exporters.shapes import Shape, read_shapes
 
 VERSION = '1.9'
-#: Namespace of what SDF has no element for; other readers skip it.
-NAMESPACE = 'urn:pkm-description:sdf'
-#: SDF's own word for no limit.
-UNLIMITED = 1e16
 #: Systems that every world of Gazebo needs; naming one switches its defaults off.
 WORLD_SYSTEMS = (
     ('physics', 'Physics'),
@@ -58,6 +59,7 @@ def build_sdf(description: Description, form: str = 'graph') -> Exported:
         add_scene(world, structure.redundant > 0)
     add_text(world, 'gravity', numbers(description.gravity))
     model = etree.SubElement(world, 'model', name=description.name)
+    add_text(model, PLATFORM, names.links[description.platform])
     shapes = read_shapes(description)
     for link in structure.links:
         _add_link(model, link, names, [shape for shape in shapes if shape.link == link.name])
@@ -143,10 +145,12 @@ def _add_joint(model: etree._Element, joint: SdfJoint, names: _Names) -> None:
         _add_pose(element, joint.frame)
     for key, axis in zip(('axis', 'axis2'), joint.axes, strict=False):
         _add_axis(etree.SubElement(element, key), axis)
-    notes = {'home': joint.home, 'rotor_inertia': joint.rotor_inertia}
+    notes = {HOME: joint.home, ROTOR: joint.rotor_inertia, FORCE_CONSTANT: joint.force_constant}
     for key, value in notes.items():
         if value is not None:
-            add_text(element, f'{{{NAMESPACE}}}{key}', number(value))
+            add_text(element, key, number(value))
+    if joint.drive is not None:
+        add_text(element, DRIVE, joint.drive)
 
 
 def _add_axis(element: etree._Element, axis: SdfAxis) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pkm_description.assembly import Assembly
-from pkm_description.description import Constraint, Description, Inertial, Joint, Pose, frozen
+from pkm_description.description import Constraint, Description, Joint, Pose, frozen
 from pkm_description.exporters.exported import (
     asymmetry_losses,
     cut_loss,
@@ -19,10 +19,18 @@ from pkm_description.exporters.exported import (
     spring,
     symmetric,
 )
-from pkm_description.exporters.inertias import Array, StandIns, compose, scaled, seen_from
+from pkm_description.exporters.inertias import StandIns, scaled
 from pkm_description.exporters.motors import reflected_rotors, sdf_losses
 from pkm_description.kinematic_tree import tree_order
 from pkm_description.mobility import constraint_rows
+from pkm_description.readers.sdf_content import (
+    EFFORT,
+    FREE,
+    SdfAxis,
+    SdfJoint,
+    SdfLink,
+    SdfWeld,
+)
 
 SDF_TYPES = {
     'fixed': 'fixed',
@@ -32,53 +40,6 @@ SDF_TYPES = {
     'spherical': 'ball',
     'universal': 'universal',
 }
-
-
-@dataclass(frozen=True)
-class SdfLink:
-    """A link: its pose in the model at home and its inertia."""
-
-    name: str
-    pose: Pose
-    inertial: Inertial | None
-
-
-@dataclass(frozen=True)
-class SdfAxis:
-    """An axis of a joint, in the joint frame; limits count from home."""
-
-    direction: Array
-    lower: float = -np.inf
-    upper: float = np.inf
-    velocity: float = np.inf
-    effort: float = np.inf
-    coulomb: float = 0.0
-    viscous: float = 0.0
-    stiffness: float = 0.0
-    rest: float = 0.0  # of the spring
-
-
-@dataclass(frozen=True)
-class SdfJoint:
-    """A joint; its frame is given in the child link. SDF counts positions from home."""
-
-    name: str
-    type: str
-    parent: str
-    child: str
-    frame: Pose = field(default_factory=Pose)
-    axes: tuple[SdfAxis, ...] = ()
-    home: float | None = None
-    rotor_inertia: float | None = None
-
-
-@dataclass(frozen=True)
-class SdfWeld:
-    """Two links that the simulator fixes to each other when it starts."""
-
-    name: str
-    parent: str
-    child: str
 
 
 @dataclass
@@ -171,16 +132,26 @@ def _tree_joint(joint: Joint, description: Description, rotors: Mapping[str, flo
     stiffness, rest = spring(description.drive_terms.get(joint.name))
     held = (stiffness, rest - zero) if stiffness else (0.0, 0.0)
     axis = SdfAxis(joint.axis, *stroke, limit.velocity, limit.effort, coulomb, viscous, *held)
-    rotor, ends = rotors.get(joint.name) or None, (joint.parent, joint.child)
-    return SdfJoint(joint.name, kind, *ends, axes=(axis,), home=zero, rotor_inertia=rotor)
+    found = SdfJoint(
+        *(joint.name, kind, joint.parent, joint.child),
+        axes=(axis,),
+        home=zero,
+        rotor_inertia=rotors.get(joint.name) or None,
+    )
+    actuator = {item.joint: item for item in description.actuators}.get(joint.name)
+    if actuator is None:
+        return found
+    drive, constant = FREE if actuator.free else EFFORT, actuator.force_constant
+    known = constant if np.isfinite(constant) else None
+    return dataclasses.replace(found, drive=drive, force_constant=known)
 
 
 def _closing_joint(constraint: Constraint, poses: Mapping[str, Pose], child: str) -> SdfJoint:
     """Return a constraint as a joint whose child is one of its two links."""
     swapped = child != constraint.child
     ends = [
-        (compose(poses[constraint.parent], constraint.parent_origin), constraint.parent_axis),
-        (compose(poses[constraint.child], constraint.child_origin), constraint.child_axis),
+        (poses[constraint.parent] @ constraint.parent_origin, constraint.parent_axis),
+        (poses[constraint.child] @ constraint.child_origin, constraint.child_axis),
     ]
     if swapped:
         ends.reverse()
@@ -229,8 +200,8 @@ def _close_by_welds(
         dummy = unique(f'{joint.name}_dummy', names)
         whole = links[joint.child].inertial
         assert whole is not None
-        share = seen_from(joint.frame, scaled(whole, 1.0 / (1 + carried.count(joint.child))))
-        pose = compose(poses[joint.child], joint.frame)
+        share = scaled(whole, 1.0 / (1 + carried.count(joint.child))).seen_from(joint.frame)
+        pose = poses[joint.child] @ joint.frame
         structure.links.append(SdfLink(dummy, pose, share))
         structure.joints.append(dataclasses.replace(joint, child=dummy, frame=Pose()))
         structure.welds.append(SdfWeld(joint.name, dummy, joint.child))
