@@ -7,8 +7,8 @@ import argparse
 from pkm_identification.option import POSITIVE, TEXT, Option, number, whole
 
 ROBOT = (
-    'library name (see `pkm robots`) or path of a .urdf or .xacro file; "NAME calibration:=FILE" '
-    'is one machine of it'
+    'library name (see `pkm robots`) or path of a .urdf, .xacro or .sdf file; "NAME '
+    'calibration:=FILE" is one machine of it'
 )
 SHIPPED = 'shipped'
 DEFAULT_RAMP = 1.0  # [s]

@@ -9,13 +9,7 @@ from pathlib import Path
 
 from pkm_description import checks, sidecar
 from pkm_description.description import Description
-from pkm_description.description_files import (
-    SDF,
-    read_text,
-    read_urdf,
-    sidecar_of,
-    split_arguments,
-)
+from pkm_description.description_files import SDF, read_text, read_urdf, sidecar_of, split_arguments
 from pkm_description.drives import read_drive_terms
 from pkm_description.errors import DescriptionError
 from pkm_description.friction import check_constraint_friction, check_friction_names, with_friction

@@ -105,9 +105,7 @@ def only(element: etree._Element, tag: str) -> etree._Element | None:
     """Return the one child of that tag, None without one; two are an error."""
     found = element.findall(tag)
     if len(found) > 1:
-        raise DescriptionError(
-            f'{element.tag} {element.get("name")!r} has {len(found)} <{tag}> elements; one is meant'
-        )
+        raise DescriptionError(f'{label(element)} has {len(found)} <{tag}> elements; one is meant')
     return found[0] if found else None
 
 

@@ -182,7 +182,7 @@ def test_the_sites_of_a_closure(kind, turned):
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, 0)
     mujoco.mj_kinematics(model, data)
-    frame = (poses_at_home(description)['platform'] @ constraint.child_origin)
+    frame = poses_at_home(description)['platform'] @ constraint.child_origin
     for end in ('parent', 'child'):
         site = data.site(f'closure_{end}')
         np.testing.assert_allclose(site.xpos, frame.position, atol=1e-12)

@@ -8,13 +8,7 @@ from urdf_builder import control, inertial, joint, robot
 
 from pkm_description import Inertial, loads
 from pkm_description.description import Pose
-from pkm_description.exporters.inertias import (
-    TINY_INERTIA,
-    TINY_MASS,
-    StandIns,
-    scaled,
-    without,
-)
+from pkm_description.exporters.inertias import TINY_INERTIA, TINY_MASS, StandIns, scaled, without
 from pkm_description.payload import joined
 from pkm_description.rotation_formats import rotation_from_rpy
 

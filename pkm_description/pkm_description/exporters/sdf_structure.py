@@ -23,14 +23,7 @@ from pkm_description.exporters.inertias import StandIns, scaled
 from pkm_description.exporters.motors import reflected_rotors, sdf_losses
 from pkm_description.kinematic_tree import tree_order
 from pkm_description.mobility import constraint_rows
-from pkm_description.readers.sdf_content import (
-    EFFORT,
-    FREE,
-    SdfAxis,
-    SdfJoint,
-    SdfLink,
-    SdfWeld,
-)
+from pkm_description.readers.sdf_content import EFFORT, FREE, SdfAxis, SdfJoint, SdfLink, SdfWeld
 
 SDF_TYPES = {
     'fixed': 'fixed',

@@ -18,7 +18,14 @@ from pkm_description.errors import DescriptionError
 from pkm_description.readers.sdf_content import EFFORT, FREE, SdfAxis, SdfJoint
 from pkm_description.readers.sdf_frames import finite_numbers
 from pkm_description.readers.sdf_reader import SdfShape, read_sdf
-from pkm_description.readers.sdf_tree import BALL, PAIR, SdfTree, frame_of, likely_platform, sdf_tree
+from pkm_description.readers.sdf_tree import (
+    BALL,
+    PAIR,
+    SdfTree,
+    frame_of,
+    likely_platform,
+    sdf_tree,
+)
 from pkm_description.rotation_formats import rpy_from_rotation
 from pkm_description.xml_elements import only, suggestion
 
@@ -129,7 +136,9 @@ class _Writer:
             _add_inertial(element, link.inertial.seen_from(inside))
         for shape in self.tree.model.shapes:
             if shape.link == name and not _add_shape(element, inside.inverse() @ shape.pose, shape):
-                self.notes.append(f"a shape of link '{name}' is left out: URDF has no such geometry")
+                self.notes.append(
+                    f"a shape of link '{name}' is left out: URDF has no such geometry"
+                )
 
     def _add_joint(self, joint: SdfJoint) -> None:
         frame = frame_of(self.tree, joint)
@@ -202,10 +211,12 @@ class _Writer:
         frame, axes = frame_of(self.tree, joint), [axis.direction for axis in joint.axes]
         if len(axes) == 2 and abs(axes[0] @ axes[1]) > PERPENDICULAR:
             raise DescriptionError(
-                f"joint '{joint.name}' closes a loop with two axes that are not perpendicular; that "
-                'is no constraint here: put a link between two revolute joints'
+                f"joint '{joint.name}' closes a loop with two axes that are not perpendicular; "
+                'that is no constraint here: put a link between two revolute joints'
             )
-        element = etree.SubElement(self.root, 'constraint', name=joint.name, type=CLOSING[joint.type])
+        element = etree.SubElement(
+            self.root, 'constraint', name=joint.name, type=CLOSING[joint.type]
+        )
         for end, axis in zip(('parent', 'child'), axes[:1] + axes[-1:], strict=False):
             etree.SubElement(element, f'{end}_axis', xyz=_numbers(axis))
         for end, link in (('parent', joint.parent), ('child', joint.child)):
@@ -214,13 +225,15 @@ class _Writer:
         if not joint.axes:
             return
         if any(axis.stiffness for axis in joint.axes):
-            raise DescriptionError(f"joint '{joint.name}' closes a loop and has a spring: not modelled")
+            raise DescriptionError(
+                f"joint '{joint.name}' closes a loop and has a spring: not modelled"
+            )
         if len(joint.axes) == 2:  # friction of the turn, whatever its direction
             viscous = [axis.viscous for axis in joint.axes]
             if len(set(viscous)) > 1 or any(axis.coulomb for axis in joint.axes):
                 raise DescriptionError(
-                    f"joint '{joint.name}' closes a loop: its friction must be viscous, and the same "
-                    'about both axes'
+                    f"joint '{joint.name}' closes a loop: its friction must be viscous, and the "
+                    'same about both axes'
                 )
         _add_friction(element, joint.axes[0].coulomb, joint.axes[0].viscous)
 

@@ -113,7 +113,9 @@ def _version(root: etree._Element, where: str) -> tuple[int, int]:
     try:
         major, minor = (int(part) for part in text.split('.'))
     except ValueError:
-        raise DescriptionError(f"'{where}': <sdf> has the version '{text}', not one as 1.9") from None
+        raise DescriptionError(
+            f"'{where}': <sdf> has the version '{text}', not one as 1.9"
+        ) from None
     if (major, minor) < OLDEST or major != OLDEST[0]:
         raise DescriptionError(f"'{where}' is SDF {text}; read are 1.4 and later ones of SDF 1")
     return major, minor
@@ -150,8 +152,13 @@ class _Reader:
 
     def _link(self, name: str, element: etree._Element) -> SdfLink:
         for tag, default in (('gravity', 'true'), ('kinematic', 'false')):
-            if (element.findtext(tag) or default).strip() not in (default, str(int(default == 'true'))):
-                raise DescriptionError(f"link '{name}': <{tag}> other than {default} is not modelled")
+            if (element.findtext(tag) or default).strip() not in (
+                default,
+                str(int(default == 'true')),
+            ):
+                raise DescriptionError(
+                    f"link '{name}': <{tag}> other than {default} is not modelled"
+                )
         inertial = only(element, 'inertial')
         pose = self.frames.pose(name)
         if inertial is None:
@@ -183,8 +190,10 @@ class _Reader:
                 f"joint '{name}' has the unknown type '{kind}'; types are {', '.join(AXES)}"
             )
         where = f"joint '{name}'"
-        ends = [self.frames.link_of(text_of(element, end), scope, where) for end in ('parent', 'child')]
-        if WORLD == ends[1]:
+        parent, child = (
+            self.frames.link_of(text_of(element, end), scope, where) for end in ('parent', 'child')
+        )
+        if child == WORLD:
             raise DescriptionError(f"{where} has the child 'world', which nothing moves")
         axes = []
         for tag in ('axis', 'axis2')[: AXES[kind]]:
@@ -195,13 +204,15 @@ class _Reader:
         drive = element.findtext(DRIVE)
         if drive not in (None, EFFORT, FREE):
             raise DescriptionError(f"{where}: its drive is '{drive}', not {EFFORT} or {FREE}")
-        frame = self.frames.pose(ends[1]).inverse() @ self.frames.pose(name)
+        frame = self.frames.pose(child).inverse() @ self.frames.pose(name)
         notes = (
             None if element.find(key) is None else _value(element, key)
             for key in (HOME, ROTOR, FORCE_CONSTANT)
         )
         home, rotor, constant = notes
-        return SdfJoint(name, kind, *ends, frame, tuple(axes), home, rotor, drive, constant)
+        return SdfJoint(
+            *(name, kind, parent, child), frame, tuple(axes), home, rotor, drive, constant
+        )
 
     def _axis(self, joint: str, element: etree._Element, scope: str) -> SdfAxis:
         where = f"<{element.tag}> of joint '{joint}'"
@@ -234,8 +245,8 @@ class _Reader:
         if dynamics is not None:
             keys = ('friction', 'damping', 'spring_stiffness', 'spring_reference')
             coulomb, viscous, stiffness, rest = (_value(dynamics, key, 0.0) for key in keys)
-            held = {'stiffness': stiffness, 'rest': rest} if stiffness else {}
-            found = replace(found, coulomb=coulomb, viscous=viscous, **held)
+            rest = rest if stiffness else 0.0
+            found = replace(found, coulomb=coulomb, viscous=viscous, stiffness=stiffness, rest=rest)
         return found
 
     def _read_plugins(self, model: SdfModel) -> None:
@@ -281,5 +292,7 @@ def _value(element: etree._Element, tag: str, default: float | None = None) -> f
     except ValueError:
         value = math.nan
     if math.isnan(value):
-        raise DescriptionError(f"{label(element)}: <{tag.rpartition('}')[2]}> '{text}' is no number")
+        raise DescriptionError(
+            f"{label(element)}: <{tag.rpartition('}')[2]}> '{text}' is no number"
+        )
     return value

@@ -15,7 +15,7 @@ import numpy as np
 from pkm_description.description import Inertial, Pose, frozen
 from pkm_description.errors import DescriptionError, listed
 from pkm_description.payload import joined
-from pkm_description.readers.sdf_content import SdfJoint, SdfLink
+from pkm_description.readers.sdf_content import SdfJoint, SdfLink, SdfWeld
 from pkm_description.readers.sdf_frames import WORLD
 from pkm_description.readers.sdf_reader import SdfModel
 
@@ -46,10 +46,10 @@ def sdf_tree(model: SdfModel, platform: str | None = None) -> SdfTree:
 
     Raises DescriptionError naming links that no joint reaches.
     """
-    links, pending = _welded(model)
+    platform = platform or model.platform or likely_platform(model)
+    links, pending = _welded(model, platform)
     base, pending, warnings = _base(model, links, pending)
     tree = SdfTree(model, links, base, warnings=warnings)
-    platform = platform or model.platform or likely_platform(model)
     placed = {base}
     while True:
         held = [joint for joint in pending if platform in (joint.parent, joint.child)]
@@ -70,7 +70,9 @@ def sdf_tree(model: SdfModel, platform: str | None = None) -> SdfTree:
             break
     lost = [name for name in links if name not in placed]
     if lost:
-        raise DescriptionError(f"no joint leads from '{base}', which stands still, to {listed(lost)}")
+        raise DescriptionError(
+            f"no joint leads from '{base}', which stands still, to {listed(lost)}"
+        )
     tree.closures = pending
     _fill(tree)
     return tree
@@ -118,25 +120,36 @@ def _turned(joint: SdfJoint) -> SdfJoint:
     return replace(joint, parent=joint.child, child=joint.parent, axes=axes, frame_in=joint.child)
 
 
-def _welded(model: SdfModel) -> tuple[dict[str, SdfLink], list[SdfJoint]]:
-    """Make one body of two that are welded, where one of them hangs on a single joint."""
+def _welded(model: SdfModel, kept: str | None) -> tuple[dict[str, SdfLink], list[SdfJoint]]:
+    """Make one body of two that are welded, where one of them hangs on a single joint.
+
+    The link `kept` stays a link. Other welds are fixed joints.
+    """
     links, joints = {link.name: link for link in model.links}, list(model.joints)
     for weld in model.welds:
-        for dummy, body in ((weld.parent, weld.child), (weld.child, weld.parent)):
-            own = [joint for joint in joints if dummy in (joint.parent, joint.child)]
-            others = [w for w in model.welds if w is not weld and dummy in (w.parent, w.child)]
-            if len(own) == 1 and not others and own[0].type != 'fixed' and own[0].child == dummy:
-                break
-        else:
+        own = _hanging(weld, model.welds, joints, kept)
+        if own is None:
             joints.append(SdfJoint(weld.name, 'fixed', weld.parent, weld.child))
             continue
+        dummy, body = own.child, weld.child if own.child == weld.parent else weld.parent
         inside = links[body].pose.inverse() @ links[dummy].pose
         whole, part = links[body].inertial or UNIT_BODY, links.pop(dummy).inertial or UNIT_BODY
         both = joined(whole, part.seen_from(inside.inverse()))
         links[body] = replace(links[body], inertial=both)
-        moved = replace(own[0], child=body, frame=inside @ own[0].frame)
-        joints[joints.index(own[0])] = moved
+        joints[joints.index(own)] = replace(own, child=body, frame=inside @ own.frame)
     return links, joints
+
+
+def _hanging(
+    weld: SdfWeld, welds: list[SdfWeld], joints: list[SdfJoint], kept: str | None
+) -> SdfJoint | None:
+    """Joint of that end of a weld that nothing but this joint and the weld holds."""
+    for dummy in (weld.parent, weld.child):
+        own = [joint for joint in joints if dummy in (joint.parent, joint.child)]
+        alone = not any(dummy in (w.parent, w.child) for w in welds if w is not weld)
+        if len(own) == 1 and own[0].type != 'fixed' and own[0].child == dummy != kept and alone:
+            return own[0]
+    return None
 
 
 def _base(
@@ -158,7 +171,9 @@ def _fill(tree: SdfTree) -> None:
     """Give bodies without an inertia what SDF defines, and the base none."""
     base = tree.links[tree.base]
     tree.links[tree.base] = replace(base, inertial=None)
-    bare = [link for link in tree.links.values() if link.inertial is None and link.name != tree.base]
+    bare = [
+        link for link in tree.links.values() if link.inertial is None and link.name != tree.base
+    ]
     for link in bare:
         tree.links[link.name] = replace(link, inertial=UNIT_BODY)
     if bare:
