@@ -5,7 +5,9 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 PACKAGE = 'pkm_bringup'
-DATA_PATTERNS = [f'*.{kind}' for kind in 'yaml yml xacro urdf xml json csv typed pyi'.split()]
+DATA_PATTERNS = [
+    f'*.{kind}' for kind in 'yaml yml xacro urdf xml json csv typed pyi js css'.split()
+]
 
 
 def package_files() -> list[str]:

@@ -18,6 +18,7 @@ import numpy as np
 from PIL import Image
 
 import pkm_description
+from pkm_bringup.scene import meshes
 from pkm_description.assembly import Assembly
 from pkm_description.exporters.shapes import Shape, read_shapes
 
@@ -44,70 +45,26 @@ VIEWS = {
 
 
 @dataclass
-class Mesh:
-    """Quadrangles (n, 4, 3) [m] in the base frame and their colours (n, 3)."""
+class Picture:
+    """Triangles (n, 3, 3) [m] in the base frame and their colours (n, 3)."""
 
     faces: np.ndarray
     colours: np.ndarray
 
 
-def cylinder(radius: float, length: float) -> np.ndarray:
-    """Faces (n, 4, 3) of a cylinder along z."""
-    turn = np.linspace(0.0, 2.0 * np.pi, SIDES + 1)
-    low = np.stack([radius * np.cos(turn), radius * np.sin(turn), 0 * turn - length / 2], axis=1)
-    high = low * [1.0, 1.0, -1.0]
-    side = np.stack([low[:-1], low[1:], high[1:], high[:-1]], axis=1)
-    ends = []
-    for rim in (high, low[::-1]):
-        centre = np.broadcast_to(rim.mean(axis=0) * [0, 0, 1], (SIDES, 3))
-        ends.append(np.stack([centre, rim[:-1], rim[1:], rim[1:]], axis=1))
-    return np.concatenate([side, *ends])
-
-
-def sphere(radius: float) -> np.ndarray:
-    """Faces (n, 4, 3) of a sphere."""
-    turn, tilt = np.linspace(0, 2 * np.pi, 25), np.linspace(-np.pi / 2, np.pi / 2, 13)
-    point = radius * np.stack(
-        [
-            np.cos(tilt)[:, None] * np.cos(turn),
-            np.cos(tilt)[:, None] * np.sin(turn),
-            np.sin(tilt)[:, None] * np.ones_like(turn),
-        ],
-        axis=-1,
-    )
-    corners = [point[:-1, :-1], point[:-1, 1:], point[1:, 1:], point[1:, :-1]]
-    return np.stack(corners, axis=2).reshape(-1, 4, 3)
-
-
-def box(size: tuple[float, ...]) -> np.ndarray:
-    """Faces (6, 4, 3) of a box."""
-    faces = []
-    for axis in range(3):
-        u, v = np.roll(np.eye(3), -1 - axis, axis=0)[:2] / 2
-        for end in (np.eye(3)[axis] / 2, -np.eye(3)[axis] / 2):
-            around = [-u - v, u - v, u + v, -u + v]
-            faces.append([end + corner for corner in (around if end.sum() > 0 else around[::-1])])
-    return np.array(faces) * size
-
-
 def faces_of(shape: Shape) -> np.ndarray:
-    """Faces (n, 4, 3) of a shape in its link's frame."""
+    """Triangles (n, 3, 3) of a shape in its link's frame."""
     makers = {
-        'cylinder': lambda size: cylinder(*size),
-        'sphere': lambda size: sphere(*size),
-        'box': box,
+        'cylinder': lambda size: meshes.cylinder(*size, SIDES),
+        'sphere': lambda size: meshes.sphere(*size),
+        'box': meshes.box,
     }
-    return makers[shape.geometry](shape.size) @ shape.pose.rotation.T + shape.pose.position
+    return (
+        makers[shape.geometry](shape.size).moved(shape.pose.position, shape.pose.rotation).corners
+    )
 
 
-def along(axis: np.ndarray) -> np.ndarray:
-    """Rotation (3, 3) that turns z into an axis (3,)."""
-    first = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
-    first /= np.linalg.norm(first)
-    return np.stack([first, np.cross(axis, first), axis], axis=1)
-
-
-def mesh_of(name: str) -> Mesh:
+def picture_of(name: str) -> Picture:
     """Mesh of a robot at home, of its closing constraints and of the base's axes."""
     robot = pkm_description.load(name)
     assembly = Assembly(robot)
@@ -122,25 +79,25 @@ def mesh_of(name: str) -> Mesh:
         part = faces_of(shape) @ turn.T + place
         faces.append(part)
         colours.append(np.tile((shape.colour or LIGHT)[:3], (len(part), 1)))
-    mesh = Mesh(np.concatenate(faces), np.concatenate(colours))
+    mesh = Picture(np.concatenate(faces), np.concatenate(colours))
     size = np.linalg.norm(np.ptp(mesh.faces.reshape(-1, 3), axis=0))
     for constraint in robot.constraints:
         place, turn = poses[constraint.parent]
         place = place + turn @ constraint.parent_origin.position
-        turn = turn @ constraint.parent_origin.rotation @ along(constraint.parent_axis)
-        mark = sphere((0.016 if len(robot.constraints) < 7 else 0.011) * size)
+        turn = turn @ constraint.parent_origin.rotation @ meshes.along(constraint.parent_axis)
+        mark = meshes.sphere((0.016 if len(robot.constraints) < 7 else 0.011) * size).corners
         if constraint.type == 'revolute':
-            mark = cylinder(0.012 * size, 0.16 * size)
+            mark = meshes.cylinder(0.012 * size, 0.16 * size, SIDES).corners
         mesh = added(mesh, mark @ turn.T + place, RED)
     for axis, colour in zip(np.eye(3), AXES, strict=True):
-        needle = cylinder(0.004 * size, 0.1 * size) + [0.0, 0.0, 0.05 * size]
-        mesh = added(mesh, needle @ along(axis).T, colour)
+        needle = meshes.cylinder(0.004 * size, 0.1 * size, SIDES).corners + [0.0, 0.0, 0.05 * size]
+        mesh = added(mesh, needle @ meshes.along(axis).T, colour)
     return mesh
 
 
-def added(mesh: Mesh, faces: np.ndarray, colour: tuple[float, ...]) -> Mesh:
+def added(mesh: Picture, faces: np.ndarray, colour: tuple[float, ...]) -> Picture:
     """Return the mesh with further faces of one colour."""
-    return Mesh(
+    return Picture(
         np.concatenate([mesh.faces, faces]),
         np.concatenate([mesh.colours, np.tile(colour, (len(faces), 1))]),
     )
@@ -162,9 +119,9 @@ def eye_axes(view: tuple[float, float]) -> np.ndarray:
 
 def draw(name: str) -> Image.Image:
     """Picture of a robot."""
-    mesh = mesh_of(name)
+    mesh = picture_of(name)
     eye = eye_axes(VIEWS.get(name, VIEW))
-    normal = np.cross(mesh.faces[:, 2] - mesh.faces[:, 0], mesh.faces[:, 3] - mesh.faces[:, 1])
+    normal = np.cross(mesh.faces[:, 1] - mesh.faces[:, 0], mesh.faces[:, 2] - mesh.faces[:, 0])
     length = np.linalg.norm(normal, axis=1, keepdims=True)
     normal = normal / np.maximum(length, 1e-300)
     bright = 0.55 + 0.4 * np.clip(normal @ SUN, 0.0, 1.0) + 0.1 * np.clip(normal @ eye[2], 0, 1)
@@ -174,7 +131,7 @@ def draw(name: str) -> Image.Image:
 
 
 def render(faces: np.ndarray, colours: np.ndarray) -> Image.Image:
-    """Paint what is nearest of the faces (n, 4, 3), seen along z, so that they fill the picture."""
+    """Paint what is nearest of the faces (n, 3, 3), seen along z, so that they fill the picture."""
     low, high = faces[..., :2].min(axis=(0, 1)), faces[..., :2].max(axis=(0, 1))
     scale = np.min(PIXELS * (1.0 - 2.0 * MARGIN) / (high - low)) * SAMPLING
     width, height = PIXELS * SAMPLING
@@ -182,9 +139,8 @@ def render(faces: np.ndarray, colours: np.ndarray) -> Image.Image:
     corners[..., :2] = (corners[..., :2] - 0.5 * (low + high)) * scale + 0.5 * PIXELS * SAMPLING
     depth = np.full((height, width), -np.inf)
     picture = np.ones((height, width, 3))
-    for quad, colour in zip(corners, colours, strict=True):
-        for triangle in (quad[[0, 1, 2]], quad[[0, 2, 3]]):
-            paint(triangle, colour, depth, picture)
+    for triangle, colour in zip(corners, colours, strict=True):
+        paint(triangle, colour, depth, picture)
     picture = outlined(picture, depth, 0.01 * np.ptp(faces[..., 2]))
     small = picture[::-1].reshape(PIXELS[1], SAMPLING, PIXELS[0], SAMPLING, 3).mean(axis=(1, 3))
     image = Image.fromarray((255.0 * small + 0.5).astype(np.uint8))

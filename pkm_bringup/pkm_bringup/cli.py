@@ -32,6 +32,7 @@ VERBS = (
     'validate',
     'compare',
     'monitor',
+    'view',
     'study',
     'demo',
     'bench',

@@ -205,11 +205,8 @@ def largest_box(
     that adds most volume, until every side meets a point that cannot be reached: a local
     maximum, and exact only to the grid. Empty (nan) where the point next to home fails.
     """
-    low, high = region(model, 'platform', lower, upper)
-    ticks = [np.linspace(a, b, points if b > a else 1) for a, b in zip(low, high, strict=True)]
-    grid = np.stack(np.meshgrid(*ticks, indexing='ij'), axis=-1)
-    flat = _verdicts(model, grid.reshape(-1, 3), rotation, singularity_limit)
-    good = (flat == 0).reshape(grid.shape[:3])
+    ticks, verdict = workspace_grid(model, points, rotation, lower, upper, singularity_limit)
+    good = verdict == 0
     start = [int(np.argmin(np.abs(t - h))) for t, h in zip(ticks, model.home_position, strict=True)]
     if not good[tuple(start)]:
         return np.full(3, np.nan), np.full(3, np.nan)
@@ -230,6 +227,25 @@ def largest_box(
         ends[best[:2]] += best[2]
     low, high = (np.array([t[k] for t, k in zip(ticks, end, strict=True)]) for end in ends)
     return low, high
+
+
+def workspace_grid(
+    model: ClosedChainModel,
+    points: int = 15,
+    rotation: ArrayLike | None = None,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    singularity_limit: float = SINGULARITY_LIMIT,
+) -> tuple[list[Floats], Integers]:
+    """Judge a grid of positions, `points` a side, all with one rotation, that of home by default.
+
+    Returns the positions along x, y and z [m] and the verdicts (nx, ny, nz), as of `Slice`.
+    """
+    low, high = region(model, 'platform', lower, upper)
+    ticks = [np.linspace(a, b, points if b > a else 1) for a, b in zip(low, high, strict=True)]
+    grid = np.stack(np.meshgrid(*ticks, indexing='ij'), axis=-1)
+    flat = _verdicts(model, grid.reshape(-1, 3), rotation, singularity_limit)
+    return ticks, flat.reshape(grid.shape[:3])
 
 
 def _verdicts(

@@ -1,0 +1,1 @@
+"""A robot and its motion as a picture in space: links, forces, limits, path, workspace."""
