@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from pkm_bringup.scene.limit_use import AT_LIMIT, BEYOND, NO_LIMIT, STOPS
 from pkm_bringup.scene.meshes import Mesh
-from pkm_bringup.scene.scene import Scene
+from pkm_bringup.scene.scene import ARROW, Scene
 from pkm_dynamics.array_types import Floats
 
 STEPS = 65535  # between the least and the greatest value: a motion of 1 m in steps of 15 um
@@ -74,6 +75,8 @@ def encoded(scene: Scene) -> str:
         'title': scene.title,
         'notes': list(scene.notes),
         'size': size,
+        'colours': {'stops': STOPS, 'beyond': BEYOND, 'none': NO_LIMIT, 'at': AT_LIMIT},
+        'arrow': ARROW,
         'skeleton': scene.bodies.is_skeleton,
         'bodies': list(scene.bodies.names),
         'platform': scene.platform,

@@ -11,6 +11,16 @@ from pkm_dynamics.analysis.singularities import jacobian_condition
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.limits.robot_limits import LimitOptions
 
+# Colours by the share that is used, told apart by the colour-blind; grey without a limit
+STOPS = (
+    (0.0, (0.72, 0.79, 0.87)),
+    (0.5, (0.3, 0.5, 0.7)),
+    (0.8, (0.94, 0.77, 0.1)),
+    (1.0, (0.84, 0.37, 0.0)),
+)
+BEYOND, NO_LIMIT = (0.48, 0.0, 0.47), (0.79, 0.8, 0.82)
+AT_LIMIT = 1.0001  # what is still at it, whatever rounding says
+
 STROKE, VELOCITY, FORCE, CONDITION = LIMITS = ('stroke', 'velocity', 'force', 'condition')
 
 
@@ -65,3 +75,13 @@ def closest_limit(use: dict[str, Floats]) -> Floats:
     """Return the largest use of any limit (N, n); nan where there is none."""
     largest: Callable[..., Floats] = np.fmax.reduce
     return largest(list(use.values()))
+
+
+def colours_of(use: Floats) -> Floats:
+    """Return red, green and blue (n, 3), 0..1, of shares of limits (n,)."""
+    shares = [share for share, _ in STOPS]
+    channels = np.array([colour for _, colour in STOPS]).T
+    found = np.stack([np.interp(use, shares, channel) for channel in channels], axis=-1)
+    found[use > AT_LIMIT] = BEYOND
+    found[np.isnan(use)] = NO_LIMIT
+    return found

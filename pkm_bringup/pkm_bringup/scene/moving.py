@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pkm_bringup.scene.drawn_links import Bodies
 from pkm_bringup.scene.meshes import Mesh
@@ -38,10 +39,27 @@ def scene_at_home(
     workspace: Mesh | None = None,
 ) -> Scene:
     """Return a robot at rest at home, with the forces that hold it."""
-    still = np.zeros((1, model.n_a))
-    motion = model.motion_from_actuators(model.home_actuators[None], still, still)
-    held = None if forces is None else forces(motion)
     title = f'{model.description.name} at home'
+    q = model.home_actuators
+    return scene_at(model, q, forces, bodies=bodies, title=title, workspace=workspace)
+
+
+def scene_at(
+    model: ClosedChainModel,
+    positions: ArrayLike,
+    forces: Forces | None = None,
+    *,
+    bodies: Bodies | None = None,
+    title: str = '',
+    workspace: Mesh | None = None,
+) -> Scene:
+    """Return a robot at rest at actuator positions (n_a,) [m, rad], with the forces that hold it.
+
+    KinematicsError where the loops do not close.
+    """
+    still = np.zeros((1, model.n_a))
+    motion = model.motion_from_actuators(np.asarray(positions)[None], still, still)
+    held = None if forces is None else forces(motion)
     return build_scene(model, motion, [0.0], held, bodies=bodies, title=title, workspace=workspace)
 
 

@@ -2,11 +2,9 @@
 // in a script element. `#t=1.5&colours=force&show=forces,path` behind the page's address chooses.
 'use strict';
 (() => {
-  const STOPS = [[0, [.72, .79, .87]], [.5, [.3, .5, .7]], [.8, [.94, .77, .1]], [1, [.84, .37, 0]]];
-  const BEYOND = [.48, 0, .47], NO_LIMIT = [.79, .8, .82], FORCE = [0, .5, .3];
+  const FORCE = [0, .5, .3];
   const PATH = [.25, .3, .38], SPACE = [.2, .55, .75];
   const SPEEDS = [.1, .25, .5, 1, 2, 5, 10], USE_STEPS = 200, NO_USE = 255;
-  const ARROW = .28;  // length of the largest force, by the size of the robot
 
   // -- what a scene is stored as --------------------------------------------------------------
   const inflate = async text => {
@@ -181,11 +179,11 @@
     }
   }
 
-  const used = share => {
-    if (share === null) return NO_LIMIT;
-    if (share > 1.0001) return BEYOND;
-    const k = Math.max(STOPS.findIndex(stop => stop[0] >= share), 1);
-    const [[a, first], [b, last]] = [STOPS[k - 1], STOPS[k]], s = (share - a) / (b - a);
+  const used = (share, {stops, beyond, none, at}) => {
+    if (share === null) return none;
+    if (share > at) return beyond;
+    const k = Math.max(stops.findIndex(stop => stop[0] >= share), 1);
+    const [[a, first], [b, last]] = [stops[k - 1], stops[k]], s = Math.min((share - a) / (b - a), 1);
     return first.map((value, i) => value + s * (last[i] - value));
   };
   const css = colour => `rgb(${colour.map(v => Math.round(255 * v)).join()})`;
@@ -322,9 +320,9 @@
         this.colours.append(element('option', {value: name, textContent: NAMES[name] || name}));
       this.scale = element('input', {type: 'range', min: -1, max: 1, step: 'any', value: 0,
         title: 'length of the forces'});
-      const stops = STOPS.map(([share, colour]) => `${css(colour)} ${100 * share / 1.1}%`);
+      const stops = scene.colours.stops.map(([share, colour]) => `${css(colour)} ${100 * share / 1.1}%`);
       const bar2 = element('i');
-      bar2.style.background = `linear-gradient(90deg, ${stops.join()}, ${css(BEYOND)} 91.5%)`;
+      bar2.style.background = `linear-gradient(90deg, ${stops.join()}, ${css(scene.colours.beyond)} 91.5%)`;
       const marks = [0, .5, .8, 1].map(share => {
         const mark = element('em', {textContent: `${100 * share} %`});
         mark.style.left = `${100 * (share + (share ? 0 : .07)) / 1.1}%`;
@@ -523,7 +521,7 @@
       for (const [body, mesh, colour, layer] of scene.parts) {
         if (layer === 'joints' && !visible('joints')) continue;
         const own = this.colours.value === 'own' || layer === 'joints';
-        canvas.draw(this.meshes[mesh], poses[body], own ? colour : used(this.use(frame, body)),
+        canvas.draw(this.meshes[mesh], poses[body], own ? colour : used(this.use(frame, body), scene.colours),
           alpha);
       }
       if (known && visible('forces')) this.drawForces(frame, share, poses);
@@ -545,7 +543,7 @@
         const vector = [0, 1, 2].map(i => this.vectors[a + i] * (1 - share)
           + this.vectors[b + i] * share);
         const most = this.largest[Number(moment[k])];
-        const long = most ? ARROW * size * 10 ** Number(this.scale.value) * length(vector) / most : 0;
+        const long = most ? scene.arrow * size * 10 ** Number(this.scale.value) * length(vector) / most : 0;
         if (long < .004 * size) return;
         const tail = Array.from(poses[bodies[k]].subarray(12, 15)), way = unit(vector);
         const tip = Math.min(.055 * size, .6 * long), radius = .0075 * size;
@@ -592,7 +590,7 @@
         }
         const cell = cells[cells.length - 1];
         cell.textContent = closest === null || !known ? '–' : (100 * closest).toFixed(0);
-        cell.style.color = closest > 1 ? css(BEYOND) : closest > .8 ? '#a64800' : '';
+        cell.style.color = closest > 1 ? css(scene.colours.beyond) : closest > .8 ? '#a64800' : '';
       });
       if (!this.told) {
         this.told = true;

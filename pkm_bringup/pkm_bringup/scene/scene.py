@@ -14,6 +14,7 @@ from pkm_bringup.scene.meshes import Mesh
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.array_types import Booleans, Floats, Integers
 
+ARROW = 0.28  # length of the largest force, by the size of the robot
 ROUNDING = 1e-9  # [N, N m]: no force, of which an arrow would be drawn where there is no other
 
 
@@ -107,6 +108,7 @@ def build_scene(
     """
     motion = model.with_joint_states(motion)
     given = model.inverse_dynamics(motion) if forces is None else np.asarray(forces, dtype=float)
+    given = np.where(np.abs(given) > ROUNDING, given, 0.0)
     bodies = build_bodies(model) if bodies is None else bodies
     place = model.body_motion(motion)
     count = len(motion)
@@ -153,11 +155,10 @@ def _arrows(
     columns = [model.actuated_joints.index(name) for name in names]
     axes = np.array([joint.axis for joint in joints]).reshape(-1, 3)
     turned = np.einsum('nkij,kj->nki', rotation[:, children], axes)
-    pushing = np.where(np.abs(forces) > ROUNDING, forces, 0.0)
     return Arrows(
         tuple(names),
         tuple(children),
         tuple(joint.type != 'prismatic' for joint in joints),
         position[:, children],
-        turned * pushing[:, columns, None],
+        turned * forces[:, columns, None],
     )

@@ -8,11 +8,13 @@ from pkm_bringup.arguments import COUNT, ROBOT, TRAJECTORY, add_arguments, add_j
 from pkm_bringup.data_arguments import DATA, add_loading, given_loading
 from pkm_bringup.views.console import Update, print_json, print_note, progress
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.option import TEXT, Option
+from pkm_identification.option import TEXT, Option, whole
 
 FRAMES = Option(
     'frames', COUNT, 'of the motion that are shown', 600, '1', '600, of short motions fewer'
 )
+
+PORT = Option('port', whole(0), 'of the server on this machine, 0 for any that is free', 8080, '1')
 
 
 def add_parser(subparsers: Any) -> None:
@@ -42,26 +44,30 @@ def add_parser(subparsers: Any) -> None:
     )
     text = 'show where the platform can be, at the rotation of home'
     parser.add_argument('--workspace', action='store_true', help=text)
-    text = 'HTML file to write, which needs neither server nor network; must not exist'
-    parser.add_argument('--save', metavar='FILE', required=True, help=text)
+    text = 'HTML file to write, which needs neither server nor network, in place of a server'
+    parser.add_argument('--save', metavar='FILE', help=f'{text}; must not exist')
+    PORT.add_argument(parser)
     add_loading(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: Any) -> int:
-    """Make the scene and write it."""
+    """Make the scene and write it, or serve it until Ctrl-C."""
     from pkm_bringup.inputs import load_model
     from pkm_bringup.outputs import check_output, write_output
     from pkm_bringup.scene.page import page
 
-    output = check_output(arguments.save, ('.html',))
+    output = check_output(arguments.save, ('.html',)) if arguments.save else None
     with progress('view') as update:
         model = load_model(arguments.robot, update)
         scene = _scene(arguments, model, update)
-        update('writing')
-        text = page(scene)
-        write_output(output, lambda path: path.write_text(text, encoding='utf-8'))
+        if output is not None:
+            update('writing')
+            text = page(scene)
+            write_output(output, lambda path: path.write_text(text, encoding='utf-8'))
+    if output is None:
+        return _serve(arguments, model, scene)
     if arguments.json:
         found = {'robot': scene.robot, 'frames': len(scene), 'known': int(scene.known.sum())}
         print_json({**found, 'notes': scene.notes, 'output': str(output)})
@@ -69,6 +75,24 @@ def run(arguments: Any) -> int:
     for note in scene.notes:
         print_note(note)
     print_note(f"wrote '{output}'")
+    return 0
+
+
+def _serve(arguments: Any, model: ClosedChainModel, scene: Any) -> int:
+    """Serve a scene, with sliders of the joints where it has no motion."""
+    from pkm_bringup.scene.moving import scene_at
+    from pkm_bringup.scene.served import SceneServer
+
+    def pose(q: Any) -> Any:
+        return scene_at(model, q, bodies=scene.bodies, workspace=scene.workspace)
+
+    still = len(scene) == 1
+    ends = model.lower, model.upper
+    with SceneServer(scene, arguments.port, pose if still else None, ends) as server:
+        for note in scene.notes:
+            print_note(note)
+        print_note(f'{server.address} shows {scene.title}; Ctrl-C ends it')
+        server.run_until_interrupt()
     return 0
 
 
