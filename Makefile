@@ -9,8 +9,9 @@ RUN := . scripts/env.sh && pkm_runtime_environment &&
 PYTHON_OF_CHECKOUT := "$$PKM_ROOT/.venv/bin/python"
 PACKAGES := pkm_description pkm_dynamics pkm_identification pkm_control pkm_bringup
 
-# A file of tests belongs to one process.
+# A file of tests belongs to one process; they come in the order of tests/conftest.py.
 PROCESSES ?= auto
+IN_PROCESSES = -n $(PROCESSES) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 # Further arguments: make test ARGS="-k dynamics", make demo ARGS="--output DIR"
 ARGS ?=
 
@@ -24,11 +25,10 @@ demo: setup ## identify a simulated parallel robot and control it with the resul
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pkm_bringup.cli demo $(ARGS)
 
 test: setup ## all tests, in PROCESSES processes (default: one for each core, at most 8)
-	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pytest -n $(PROCESSES) --maxprocesses 8 --dist loadfile $(ARGS)
+	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pytest $(IN_PROCESSES) $(ARGS)
 
 quick: setup ## tests of the inner loop: no slow ones, none that start ROS nodes
-	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pytest -n $(PROCESSES) --maxprocesses 8 --dist loadfile \
-		-m "not slow and not ros" $(ARGS)
+	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pytest $(IN_PROCESSES) -m "not slow and not ros" $(ARGS)
 
 processors: setup ## tests with the kernels of other processor types and with one and four threads
 	@$(RUN) PROCESSES=$(PROCESSES) scripts/processors.sh $(ARGS)

@@ -87,7 +87,7 @@ main() {
         # compiled code of one type must not serve another
         export NUMBA_CACHE_DIR="$folder/$name" XDG_CACHE_HOME="$folder/$name"
         kernels_in_use >"$folder/kernels"
-        python -m pytest -n "${PROCESSES:-auto}" --maxprocesses 8 --dist loadfile "$@"
+        python -m pytest -n "${PROCESSES:-auto}" --maxprocesses 8 --dist loadfile --no-loadscope-reorder "$@"
       ) >"$folder/$name-$threads.log" 2>&1 || { status=FAILED; failures=$((failures + 1)); }
       used="$(cat "$folder/kernels" 2>/dev/null || true)"
       rows+=("$name|$threads|$status|$((SECONDS - started)) s|$(tail -n 1 "$folder/$name-$threads.log")  [$used]")

@@ -10,10 +10,12 @@ import pytest
 import slow_tests
 from ros_domain import session_domain
 
-# Processes of pytest-xdist run tests of nodes side by side.
+# Processes of pytest-xdist run tests of nodes side by side, and take one core each.
 IS_WORKER = 'PYTEST_XDIST_WORKER' in os.environ
 if IS_WORKER:
     os.environ['ROS_DOMAIN_ID'] = str(session_domain())
+    for library in ('OMP', 'OPENBLAS'):
+        os.environ.setdefault(f'{library}_NUM_THREADS', '1')  # read where NumPy is imported
 
 # In the background of a shell without job control Ctrl-C is ignored, and so it would be by the
 # processes that tests interrupt.
@@ -23,11 +25,16 @@ PROCESSOR_TIME = 'processor time'
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of which a measurement said that they are slow."""
+    """Mark the tests of which a measurement said that they are slow; begin with the longest files.
+
+    A long file at the end would leave the other processes nothing to do.
+    """
     slow = slow_tests.listed()
     for item in items:
         if slow_tests.function_of(item.nodeid) in slow:
             item.add_marker(pytest.mark.slow)
+    times = slow_tests.time_of_files([item.nodeid for item in items])
+    items.sort(key=lambda item: -times[slow_tests.file_of(item.nodeid)])
 
 
 def _timed(item: pytest.Item) -> Generator[None, None, None]:
@@ -46,6 +53,12 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Measure the test."""
+    yield from _timed(item)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Measure what fixtures end: the time of a process counts then."""
     yield from _timed(item)
 
 

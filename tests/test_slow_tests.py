@@ -75,8 +75,10 @@ def test_slow_tests_are_named_and_then_left_out(checkout: Path, processes: str) 
     assert {name for name in SLOW if f'test_it.py::{name}' in listing} == SLOW
     assert 'test_waits' not in listing and 'test_is_quick' not in listing
     subprocess.run([sys.executable, 'tests/helpers/slow_tests.py'], cwd=checkout, check=True)
-    kept = (checkout / 'tests' / 'helpers' / 'slow_tests.txt').read_text().split()
-    assert kept == sorted(f'tests/test_it.py::{name}' for name in SLOW)
+    kept = (checkout / 'tests' / 'helpers' / 'slow_tests.txt').read_text().splitlines()
+    names, times = zip(*map(str.split, kept), strict=True)
+    assert list(names) == sorted(f'tests/test_it.py::{name}' for name in SLOW)
+    assert all(0.6 <= float(time) < 1.2 for time in times)
     text = run(checkout, '-n', processes, '-m', 'not slow')
     assert '2 passed' in text and 'does not leave out' not in text
 
@@ -90,11 +92,25 @@ def test_help_writes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert not list(tmp_path.iterdir())
 
 
+def test_the_longest_file_comes_first(checkout: Path) -> None:
+    tests = checkout / 'tests'
+    (tests / 'test_last.py').write_text('def test_long(): ...')
+    (tests / 'test_more.py').write_text(''.join(f'def test_{k}(): ...\n' for k in range(9)))
+    listed = tests / 'helpers' / 'slow_tests.txt'
+    listed.write_text('tests/test_last.py::test_long 3.0\ntests/test_it.py::test_waits 1.0\n')
+    text = run(checkout, '-n', '0')
+    files = [line.partition('::')[0] for line in text.splitlines() if ' PASSED' in line]
+    order = ['tests/test_last.py', 'tests/test_it.py', 'tests/test_more.py']
+    assert list(dict.fromkeys(files)) == order
+
+
 def test_what_was_not_measured_stays_and_what_is_gone_goes() -> None:
     files = {'tests/test_a.py': 'def test_old(): ...\ndef test_fast(): ...\ndef test_new(): ...'}
-    known = ['tests/test_a.py::test_old', 'tests/test_a.py::test_fast', 'tests/test_a.py::test_x']
-    seconds = {'tests/test_a.py::test_new[1]': 9.0, 'tests/test_a.py::test_fast': 0.1}
-    assert slow_tests.updated([*known, 'tests/test_b.py::test_old'], seconds, files) == [
-        'tests/test_a.py::test_new',
-        'tests/test_a.py::test_old',
-    ]
+    known = {f'tests/test_a.py::test_{name}': 2.0 for name in ('old', 'fast', 'x')}
+    known['tests/test_b.py::test_old'] = 2.0
+    seconds = {f'tests/test_a.py::test_new[{k}]': time for k, time in enumerate((9.0, 0.1))}
+    seconds['tests/test_a.py::test_fast'] = 0.1
+    assert slow_tests.updated(known, seconds, files) == {
+        'tests/test_a.py::test_new': pytest.approx(9.1),
+        'tests/test_a.py::test_old': 2.0,
+    }
