@@ -22,6 +22,7 @@ from pkm_identification.nodes.force_monitor import ForceMonitorNode
 from pkm_msgs.msg import ForceResiduals
 
 pytestmark = pytest.mark.ros
+RATE = 'rate:=1000.0'  # [Hz] of the recording that is the reference
 PUSHES = {'measured': [60.0, 0.0, 0.0], 'commanded': [0.0, 0.0, 60.0]}  # [N]
 
 
@@ -60,12 +61,12 @@ def told(lab) -> list[bool]:
 @pytest.mark.parametrize('forces', PUSHES)
 def test_a_push_stops_the_robot_and_its_own_motion_does_not(files, forces: str) -> None:
     """Along z, where the legs share the push, the noise of measured forces would hide it."""
-    with Laboratory(*files, f'forces:={forces}') as lab:
+    with Laboratory(*files, RATE, f'forces:={forces}') as lab:
         lab.listen(Bool, 'force_monitor/alarm', LATCHED)
         lab.listen(ForceResiduals, 'force_monitor/residuals')
         monitor = lab.add(ForceMonitorNode)
         lab.fresh()
-        handle = lab.moving(cycles=2000)
+        handle = lab.moving(2)
         lab.until(lambda: lab.heard['force_monitor/residuals'])
         assert True not in told(lab)
         body = lab.plant.mujoco_model.body(MODEL.description.platform).id
@@ -89,7 +90,7 @@ def test_a_push_stops_the_robot_and_its_own_motion_does_not(files, forces: str) 
         lab.until(lambda: told(lab)[-1] is False)
         lab.until(lambda: lab.trigger(f'{CONTROLLER}/reset_protective_stop'))
         lab.until(lab.try_to_activate)
-        lab.moving(cycles=1000)
+        lab.moving(1)
         assert told(lab)[-1] is False
         # the tree of diagnostics knows it by the name of the node
         names = {status.name for array in lab.heard['diagnostics'] for status in array.status}
@@ -97,14 +98,14 @@ def test_a_push_stops_the_robot_and_its_own_motion_does_not(files, forces: str) 
 
 
 def test_a_drive_that_gives_less_than_it_is_told_stops_the_robot(files) -> None:
-    with Laboratory(*files) as lab:
+    with Laboratory(*files, RATE) as lab:
         lab.listen(ForceResiduals, 'force_monitor/residuals')
         lab.add(ForceMonitorNode)
         lab.fresh()
-        handle = lab.moving(cycles=1500)
+        handle = lab.moving(1.5)
         step, share = lab.plant.step, np.ones(MODEL.n_a)
         lab.plant.step = lambda command: step(share * command)
-        lab.cycles(200)
+        lab.pass_by(0.2)
         assert not lab.loop.stopping
         share[2] = 0.7
         lab.until(lambda: lab.loop.stopping)

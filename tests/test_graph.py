@@ -31,19 +31,27 @@ def model():
     return ClosedChainModel(pkm_description.load('palida'))
 
 
-@pytest.fixture
-def graph(tmp_path, monkeypatch):
-    """All nodes of the demo in lockstep; yields the processes and a client."""
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(fresh_domain()))
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    monkeypatch.setenv('ROS_LOG_DIR', str(tmp_path / 'log' / 'ros'))
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp('graph')
+
+
+@pytest.fixture(scope='module')
+def graph(folder):
+    """All nodes of the demo in lockstep; yields the processes and a client.
+
+    The last tests take nodes away that those before them need.
+    """
     special = {
         'simulated_robot': {'lockstep': True, 'seed': 3},
         'trajectory_controller': {'update_mode': 'state', 'autostart': True, **SILENT},
-        'excitation_server': {'silence_timeout': 3.0, 'data_folder': str(tmp_path)},
-        'estimation_server': {'data_folder': str(tmp_path)},
+        'excitation_server': {'silence_timeout': 3.0, 'data_folder': str(folder)},
+        'estimation_server': {'data_folder': str(folder)},
     }
-    with NodeProcesses(tmp_path / 'log') as processes:
+    with pytest.MonkeyPatch.context() as patch, NodeProcesses(folder / 'log') as processes:
+        patch.setenv('ROS_DOMAIN_ID', str(fresh_domain()))
+        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+        patch.setenv('ROS_LOG_DIR', str(folder / 'log' / 'ros'))
         for node, module in MODULES.items():
             processes.start(node, module, {'robot': 'palida', **special.get(node, {})})
         with RobotClient(processes.check) as client:
@@ -55,11 +63,11 @@ def heard(phases):
     return lambda phase, fraction: phases.append((phase, fraction))
 
 
-def test_from_excitation_to_feedforward(graph, model, tmp_path):
+def test_from_excitation_to_feedforward(graph, model, folder):
     _, client = graph
     client.switch_unmodelled_effects(False)
     phases: list = []
-    bag = tmp_path / 'excitation'
+    bag = folder / 'excitation'
     result = client.excite(load_excitation('palida'), 3, bag, heard(phases))
     assert result.quality.periods == 3 and result.quality.gaps == 0
     assert {'running', 'verifying'} <= {phase for phase, _ in phases}
@@ -69,7 +77,7 @@ def test_from_excitation_to_feedforward(graph, model, tmp_path):
     recorded = pkm_description.loads(dataset.urdf, dataset.sidecar)
     assert recorded.digest == model.description.digest  # the bag alone is enough
 
-    model_file = tmp_path / 'model.yaml'
+    model_file = folder / 'model.yaml'
     answer = client.identify(bag, 'gauss_markov', model_file)
     assert len(answer.parameters.value) == 24
     found = load_result(model_file, model)
@@ -79,30 +87,30 @@ def test_from_excitation_to_feedforward(graph, model, tmp_path):
     with pytest.raises(GraphError, match='model.yaml.*exist'):
         client.identify(bag, 'gauss_markov', model_file)
     with pytest.raises(GraphError, match="'nonsense'.*gauss_markov"):
-        client.identify(bag, 'nonsense', tmp_path / 'other.yaml')
-    assert not (tmp_path / 'other.yaml').exists()
+        client.identify(bag, 'nonsense', folder / 'other.yaml')
+    assert not (folder / 'other.yaml').exists()
 
     errors = {}
     for name in ('without', 'with'):
         if name == 'with':
             client.apply_model(model_file)
-        drive = client.excite(benchmark_circle(model), 1, tmp_path / name, heard([]))
+        drive = client.excite(benchmark_circle(model), 1, folder / name, heard([]))
         errors[name] = np.array(drive.quality.tracking_rms)
     assert np.all(errors['with'] < 0.25 * errors['without'])
 
 
-def test_what_leaves_the_stroke_is_refused_and_the_robot_stays(graph, model, tmp_path):
+def test_what_leaves_the_stroke_is_refused_and_the_robot_stays(graph, model, folder):
     _, client = graph
     home = model.home_position
     wide = CircleTrajectory(
         [home[0], home[1], home[2], 0, 0, 0], [0, 0, 0], radius=0.4, speed=0.5, robot='palida'
     )
     with pytest.raises(GraphError, match='leg.*limit'):
-        client.excite(wide, 1, tmp_path / 'wide', heard([]))
-    assert not list(tmp_path.glob('wide*'))
+        client.excite(wide, 1, folder / 'wide', heard([]))
+    assert not list(folder.glob('wide*'))
 
 
-def test_a_killed_plant_ends_the_run_with_the_reason(graph, tmp_path):
+def test_a_killed_plant_ends_the_run_with_the_reason(graph, folder):
     processes, client = graph
     killed = []
 
@@ -111,11 +119,11 @@ def test_a_killed_plant_ends_the_run_with_the_reason(graph, tmp_path):
             killed.append(processes.kill('simulated_robot', signal.SIGKILL))
 
     with pytest.raises(GraphError, match='silent|STATE_TIMEOUT|no joint state'):
-        client.excite(load_excitation('palida'), 3, tmp_path / 'cut', kill_when_running)
+        client.excite(load_excitation('palida'), 3, folder / 'cut', kill_when_running)
     assert killed
     # What was recorded is a closed bag that says that it was aborted, not a torn one.
-    assert [path.name for path in tmp_path.glob('cut*')] == ['cut']
-    assert 'outcome: aborted' in read_bag(tmp_path / 'cut', ['pkm/metadata']).text('/pkm/metadata')
+    assert [path.name for path in folder.glob('cut*')] == ['cut']
+    assert 'outcome: aborted' in read_bag(folder / 'cut', ['pkm/metadata']).text('/pkm/metadata')
 
 
 def test_a_node_that_ends_is_named(graph):

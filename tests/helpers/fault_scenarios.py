@@ -70,7 +70,7 @@ def ended(lab: Laboratory, handle, since: int) -> Happened:
 
 def undisturbed(lab: Laboratory, handle, since: int, code, message: str = '') -> Happened:
     """The motion goes on for a while; then it is canceled."""
-    lab.cycles(150)
+    lab.pass_by(0.15)
     assert lab.phase is Phase.RUN
     canceled = handle.cancel_goal_async()
     lab.until(canceled.done)
@@ -96,7 +96,7 @@ def cancel_in_run(lab):
 def cancel_in_approach(lab):
     handle = lab.send(to_message(away(0.05)))
     lab.until(lambda: lab.phase is Phase.APPROACH)
-    lab.cycles(60)
+    lab.pass_by(0.06)
     return cancel(lab, handle)
 
 
@@ -104,7 +104,7 @@ def cancel_in_approach(lab):
 def cancel_in_ramp(lab):
     handle = lab.send()
     lab.until(lambda: lab.phase is Phase.RAMP_IN)
-    lab.cycles(150)
+    lab.pass_by(0.15)
     return cancel(lab, handle)
 
 
@@ -145,7 +145,7 @@ def deactivated_in_motion(lab):
 
 @fault('the controller is deactivated at rest', StopEvent.DEACTIVATION, 'nothing', ACTIVATE, '')
 def deactivated_at_rest(lab):
-    lab.cycles(50)
+    lab.pass_by(0.05)
     since = len(lab.rows)
     assert lab.change(Transition.TRANSITION_DEACTIVATE)
     return Happened(since, '')
@@ -197,7 +197,7 @@ def protective_service(lab):
     '',
 )
 def protective_at_rest(lab):
-    lab.cycles(50)
+    lab.pass_by(0.05)
     since = len(lab.rows)
     assert lab.trigger(f'{CONTROLLER}/protective_stop')
     lab.until(lambda: not lab.loop.commanding)
@@ -215,7 +215,7 @@ def bad_override(lab):
     handle, since = lab.moving(), len(lab.rows)
     for rate in (np.nan, np.inf, 1.5, -0.1):
         lab.override.publish(Float64(data=rate))
-    lab.cycles(100)
+    lab.pass_by(0.1)
     assert lab.loop.last_result.rate == 1.0
     return undisturbed(lab, handle, since, 'refused')
 
@@ -225,7 +225,7 @@ def paused(lab):
     handle, since = lab.moving(), len(lab.rows)
     lab.override.publish(Float64(data=0.0))
     lab.until(lambda: lab.loop.last_result.rate == 0.0)
-    lab.cycles(100)
+    lab.pass_by(0.1)
     assert lab.stands
     lab.override.publish(Float64(data=1.0))
     lab.until(lambda: lab.loop.last_result.rate == 1.0)
@@ -244,21 +244,21 @@ def away(size: float, coordinate: int = 2) -> FourierTrajectory:
 
 @fault('a goal leaves a limit', None, 'the goal', 'mend the goal', ErrorCode.INFEASIBLE)
 def infeasible(lab):
-    lab.cycles(20)
+    lab.pass_by(0.02)
     since = len(lab.rows)
     return Happened(since, *lab.result(lab.send(to_message(away(0.25)))), goes_on=True)
 
 
 @fault('a goal is malformed', None, 'the goal', 'mend the goal', ErrorCode.BAD_TRAJECTORY)
 def malformed(lab):
-    lab.cycles(20)
+    lab.pass_by(0.02)
     since = len(lab.rows)
     return Happened(since, *lab.result(lab.send(ramp_time=float('nan'))), goes_on=True)
 
 
 @fault('a goal of another robot', None, 'the goal', 'send it to that robot', ErrorCode.WRONG_ROBOT)
 def other_robot(lab):
-    lab.cycles(20)
+    lab.pass_by(0.02)
     message = to_message(away(0.0))
     message.robot = 'delta'
     return Happened(len(lab.rows), *lab.result(lab.send(message)), goes_on=True)
@@ -272,7 +272,7 @@ def other_robot(lab):
     ErrorCode.NOT_ACTIVE,
 )
 def inactive_goal(lab):
-    lab.cycles(20)
+    lab.pass_by(0.02)
     lab.change(Transition.TRANSITION_DEACTIVATE)
     return Happened(len(lab.rows), *lab.result(lab.send()), goes_on=True)
 
@@ -335,7 +335,7 @@ def model_taken_away(lab):
     assert lab.set_model(source='none').success
     steps = []
     for _ in range(60):
-        lab.cycles(1)
+        lab.pass_by()
         steps.append(np.abs(lab.loop.last_result.command - before).max())
         before = lab.loop.last_result.command
     assert max(steps) < 30.0  # [N] a cycle, of 230: it fades
@@ -419,7 +419,7 @@ def gripper_messages(lab):
     gripper = lab.tester.create_publisher(JointState, 'joint_states', 10)
     for _ in range(20):
         gripper.publish(JointState(name=['gripper'], position=[0.1]))
-        lab.cycles(2)
+        lab.pass_by()
     lab.tester.destroy_publisher(gripper)
     return undisturbed(lab, handle, since, NONE)
 
@@ -451,7 +451,7 @@ def foreign_states(lab):
     ways = []
     for _ in range(3):
         other.publish(message)
-        lab.cycles(20)
+        lab.pass_by(0.02)
         ways.append(np.abs(lab.loop.last_result.position - lab.rows[-1].legs).max())
     assert max(ways) < 5e-3  # its positions were not used
     found = ended(lab, handle, since)
@@ -473,7 +473,7 @@ def single_leaps(lab):
         return moved(message, 1, 0.03) if count[0] % 10 == 0 else message
 
     lab.tap = spoil
-    lab.cycles(100)
+    lab.pass_by(0.1)
     return undisturbed(lab, handle, since, NONE)
 
 
@@ -503,7 +503,6 @@ def stamps_back(lab):
         message.header.stamp.sec -= 1
         return message
 
-    lab.cycles(1100)
     return tapped(lab, back)
 
 
@@ -615,5 +614,5 @@ def short_motion(lab: Laboratory) -> ErrorCode:
     rest = lab.loop.controller.resting_coordinates('actuators')
     names = list(MODEL.actuated_joints)
     inside = np.clip(rest, MODEL.home_actuators - 0.01, MODEL.home_actuators + 0.01)
-    way = PointToPoint([0.0, 1.0], [rest, inside], 'actuators', names)
+    way = PointToPoint([0.0, 0.3], [rest, inside], 'actuators', names)
     return lab.result(lab.send(to_message(way), periods=1))[0]

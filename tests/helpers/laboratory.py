@@ -31,8 +31,11 @@ from pkm_msgs.srv import SetModel
 
 MODEL = ClosedChainModel(load('palida'))
 HOME = np.array([*MODEL.home_position, 0.0, 0.0, 0.0])
+RATE = 250.0  # [Hz] of the simulated robot: most of a cycle's cost is ROS, and no fault needs more
+BRIDGED = 12  # cycles: 50 ms, as by default at 1 kHz
 PERIOD, AMPLITUDE = 0.8, 0.02  # [s], [m, rad]
 STANDS = 5e-3  # [m/s] slower than this the robot stands: its servo is still settling
+RESTS = 25  # rows without motion after which the robot rests
 CONTROLLER = 'trajectory_controller'
 LONGEST = 300.0  # [s] of a motion, on a machine that has other things to do
 Tap = Callable[[JointState], JointState | None]
@@ -65,7 +68,8 @@ class Laboratory(Graph):
 
     def __init__(self, *parameters: str) -> None:
         own = ('lockstep:=true', 'update_mode:=state', 'feedforward:=nominal', 'seed:=5')
-        super().__init__(*own, *parameters)
+        rates = f'rate:={RATE}', f'bridged_cycles:={BRIDGED}'
+        super().__init__(*own, *rates, *parameters)
         self.rows: list[Row] = []
         self.asked: int | None = None  # row at which the controller was first asked to stop
         self.tap: Tap | None = None
@@ -207,17 +211,17 @@ class Laboratory(Graph):
         assert succeeded == (code is ErrorCode.NONE)
         return code, str(found.result.error_msg)
 
-    def moving(self, cycles: int = 250):
-        """Let the robot run; the goal's handle, some cycles after full speed is reached."""
+    def moving(self, seconds: float = 0.25):
+        """Let the robot run; the goal's handle, some time [s] after full speed is reached."""
         handle = self.send()
-        self.until(lambda: self.phase is Phase.RUN)
-        self.cycles(cycles)
+        self.until(lambda: self.phase is Phase.RUN, LONGEST)
+        self.pass_by(seconds)
         return handle
 
-    def cycles(self, count: int) -> None:
-        """Let the plant make steps."""
-        end = len(self.rows) + count
-        self.until(lambda: len(self.rows) >= end, LONGEST)
+    def pass_by(self, seconds: float = 1.0 / RATE) -> None:
+        """Let time of the robot pass [s]."""
+        end = self.plant.time + seconds - 0.5 / RATE
+        self.until(lambda: self.plant.time >= end, LONGEST)
 
     @property
     def phase(self) -> Phase:
@@ -259,7 +263,7 @@ class Laboratory(Graph):
             if len(self.rows) > stands.seen:
                 stood = stood + len(self.rows) - stands.seen if self.stands else 0
                 stands.seen = len(self.rows)
-            return stood > 100 or not self.loop.commanding
+            return stood > RESTS or not self.loop.commanding
 
         stands.seen = len(self.rows)
         self.until(stands, LONGEST)

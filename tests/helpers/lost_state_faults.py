@@ -6,14 +6,11 @@ import time
 from types import SimpleNamespace
 
 from fault_scenarios import RESEND, Happened, ended, fault, undisturbed
-from laboratory import Laboratory
+from laboratory import BRIDGED, RATE, Laboratory
 
 from pkm_control.nodes import control_loop
-from pkm_control.safeguards.lost_states import BRIDGED_CYCLES
 from pkm_control.stops import StopEvent
 from pkm_dynamics.nodes.command_stamps import stamp_command
-
-CYCLE = 1e-3  # [s] of a loop at deadlines, and of the robot
 
 
 def lose(lab: Laboratory, count: int) -> None:
@@ -35,7 +32,7 @@ def lose(lab: Laboratory, count: int) -> None:
             return message
         left[0] -= 1
         stamp_command(loop._output._command, message.header.stamp)
-        control_loop.time, loop._period = clock, CYCLE
+        control_loop.time, loop._period = clock, 1.0 / RATE
         try:
             loop.cycle()
         finally:
@@ -56,8 +53,8 @@ def lose(lab: Laboratory, count: int) -> None:
 )
 def states_bridged(lab):
     handle, since = lab.moving(), len(lab.rows)
-    lose(lab, 20)
-    assert 15 <= lab.loop.statistics.bridged <= 20
+    lose(lab, 5)
+    assert 3 <= lab.loop.statistics.bridged <= 5
     return undisturbed(lab, handle, since, 'goes on')
 
 
@@ -69,8 +66,8 @@ def states_bridged(lab):
 )
 def states_lost(lab):
     handle, since = lab.moving(), len(lab.rows)
-    lose(lab, BRIDGED_CYCLES + 20)
-    assert lab.loop.statistics.bridged > BRIDGED_CYCLES
+    lose(lab, BRIDGED + 5)
+    assert lab.loop.statistics.bridged > BRIDGED
     found = ended(lab, handle, since)
-    assert f'{BRIDGED_CYCLES} cycles are bridged' in found.message
-    return Happened(since + BRIDGED_CYCLES + 1, found.code, found.message)
+    assert f'{BRIDGED} cycles are bridged' in found.message
+    return Happened(since + BRIDGED + 1, found.code, found.message)

@@ -75,7 +75,7 @@ def pushed_off(lab: Laboratory, handle, axis: int, force: float, words: str, slo
         share = min(1.0, share + 2e-3)
         lab.plant.mujoco_data.xfrc_applied[body, axis] = share * force
         since = len(lab.rows)
-        lab.cycles(1)
+        lab.pass_by()
         assert len(lab.rows) < begun + 5000
     lab.plant.mujoco_data.xfrc_applied[:] = 0.0
     found = ended(lab, handle, since)
@@ -153,7 +153,7 @@ def stuck_brakes(lab):
 )
 def brakes_stay_closed(lab):
     """Those of the robot close by themselves, as after a timeout, and stay so for a while."""
-    lab.cycles(20)
+    lab.pass_by(0.02)
     tell = lab.robot._tell_brakes
     lab.robot._tell_brakes = lambda closed: tell(True)
     lab.undo.append(lambda: setattr(lab.robot, '_tell_brakes', tell))

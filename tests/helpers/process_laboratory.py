@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from graph import Graph
-from laboratory import CONTROLLER, MODEL, STANDS, Row, shake, way_to_rest
+from laboratory import CONTROLLER, MODEL, RATE, RESTS, STANDS, Row, shake, way_to_rest
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.action import ActionClient
@@ -34,7 +34,6 @@ from pkm_msgs.action import Excite, FollowPlatformTrajectory
 from pkm_msgs.msg import ControllerState
 
 ROBOT, SERVER = 'simulated_robot', 'excitation_server'
-RATE = 250.0  # [Hz] of the simulated robot
 SLOWNESS = 10.0  # elapsed time over that of the robot
 COMMAND_TIMEOUT = 0.1  # [s] of the robot's time, as by default at full speed
 PATIENCE = 90.0  # [s] for a node to come up on a loaded machine
@@ -45,7 +44,6 @@ BRIDGED, STATE_TIMEOUT = 50, 1.0
 ATTEMPTS = 5  # at a motion, where a stall of the machine may end it
 # [m, rad] A robot at full speed does not leave this motion for a stall of the machine.
 SMALL = 5e-4
-RESTS = 25  # rows without motion after which the robot rests
 
 
 class ProcessLaboratory(Graph):
@@ -220,15 +218,13 @@ class ProcessLaboratory(Graph):
 
     def moving(self):
         """Let the robot follow a goal; the future of its result."""
-        motion = shake(SMALL) if self.timed else shake()
-        goal = FollowPlatformTrajectory.Goal(trajectory=to_message(motion), periods=400)
-        goal.ramp_time = 0.3
-        result = self._sent(self.follow, goal)
+        goal = self.goal(periods=400)
+        result = self._under_way(self.follow, goal)
         for _ in range(ATTEMPTS):
             if not result.done():
                 break
             self.ready()
-            result = self._sent(self.follow, goal)
+            result = self._under_way(self.follow, goal)
         assert not result.done(), 'the motion has ended too soon'
         return result
 
@@ -236,15 +232,27 @@ class ProcessLaboratory(Graph):
         """Let the robot be excited; the future of the result."""
         goal = Excite.Goal(trajectory=to_message(shake()), periods=400, bag=self.bag(bag))
         goal.ramp_time = 0.3
-        result = self._sent(self.excite, goal)
+        result = self._under_way(self.excite, goal)
         assert not result.done(), 'the motion has ended too soon'
         return result
 
-    def _sent(self, action: ActionClient, goal):
+    def goal(self, **fields) -> FollowPlatformTrajectory.Goal:
+        """A goal with the motion of the laboratory."""
+        motion = to_message(shake(SMALL) if self.timed else shake())
+        return FollowPlatformTrajectory.Goal(trajectory=motion, ramp_time=0.3, **fields)
+
+    def answered(self, future):
+        """The result of a future, when it is there."""
+        self.until(future.done, PATIENCE)
+        return future.result()
+
+    def sent(self, action: ActionClient, goal):
+        """Send a goal; its handle."""
         self.until(action.server_is_ready, PATIENCE)
-        sent = action.send_goal_async(goal)
-        self.until(sent.done, PATIENCE)
-        result = sent.result().get_result_async()
+        return self.answered(action.send_goal_async(goal))
+
+    def _under_way(self, action: ActionClient, goal):
+        result = self.sent(action, goal).get_result_async()
         self.at_full_speed(result.done)
         return result
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from laboratory import CONTROLLER, LONGEST, MODEL, Laboratory, shake
+from laboratory import CONTROLLER, LONGEST, MODEL, RATE, Laboratory, shake
 from lifecycle_msgs.msg import Transition
 
 from pkm_control.control_types import ControllerOptions, ErrorCode
@@ -22,6 +22,7 @@ MOTIONS = ('circle', 'excitation')
 CIRCLE = CircleTrajectory([*MODEL.home_position, 0, 0, 0], [0.3, 0.2, 1.0], 0.05, 0.4)
 STOP_TIME = ControllerOptions().stop_time
 REST = 0.5  # [s] within which the robot stands
+UNTIL_IT_ACTS = 2.0 / RATE  # [s] from the question to a command that brakes, at most
 
 
 def stop_by_cancel(lab: Laboratory, handle) -> None:
@@ -87,7 +88,7 @@ def stopped(lab: Laboratory, moment: int, stop: str, motion: str) -> Stop:
     trajectory = CIRCLE if motion == 'circle' else shake()
     handle = lab.send(to_message(trajectory), heartbeat_timeout=timeout)
     lab.until(lambda: lab.phase is Phase.RUN, LONGEST)
-    lab.cycles(int(random.integers(1, 900)))
+    lab.pass_by(random.uniform(0.0, 0.9))
     act(lab, handle)
     found = lab.result(handle)[0]
     assert lab.asked is not None
@@ -95,7 +96,8 @@ def stopped(lab: Laboratory, moment: int, stop: str, motion: str) -> Stop:
     fastest = max(np.abs(row.speeds).max() for row in lab.rows)
     legs = np.array([row.legs for row in lab.rows])
     inside = bool((legs > MODEL.lower).all() and (legs < MODEL.upper).all())
-    return Stop(duration, travel, 0.5 * STOP_TIME * fastest + 2e-3, found, inside, code)
+    allowed = (0.5 * STOP_TIME + UNTIL_IT_ACTS) * fastest + 2e-3
+    return Stop(duration, travel, allowed, found, inside, code)
 
 
 def main() -> int:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from fuzzed_requests import broken_message
-from laboratory import CONTROLLER, MODEL, shake
+from laboratory import CONTROLLER, MODEL
 from lifecycle_msgs.msg import Transition
 from process_laboratory import ATTEMPTS, PATIENCE, ROBOT, ProcessLaboratory
 from std_srvs.srv import Trigger
@@ -30,7 +30,7 @@ from std_srvs.srv import Trigger
 from pkm_bringup.studies.plants import excitation_of
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import Phase
-from pkm_msgs.action import Excite, FollowPlatformTrajectory
+from pkm_msgs.action import Excite
 from pkm_msgs.srv import Identify, SetModel
 
 ESTIMATION = 'estimation_server'
@@ -76,33 +76,25 @@ class Soak(ProcessLaboratory):
 
     # -- what happens ---------------------------------------------------------------
 
-    def _goal(self, **fields) -> FollowPlatformTrajectory.Goal:
-        motion = to_message(shake())
-        return FollowPlatformTrajectory.Goal(trajectory=motion, ramp_time=0.3, **fields)
-
-    def _answered(self, future):
-        self.until(future.done, PATIENCE)
-        return future.result()
-
     def canceled(self) -> None:
         self.ready()
-        handle = self._answered(self.follow.send_goal_async(self._goal(periods=400)))
+        handle = self.sent(self.follow, self.goal(periods=400))
         result = handle.get_result_async()
         self.at_full_speed(result.done)
         handle.cancel_goal_async()
-        self._answered(result)
+        self.answered(result)
 
     def deactivated(self) -> None:
         self.ready()
         result = self.moving()
         self.change(Transition.TRANSITION_DEACTIVATE)
-        self._answered(result)
+        self.answered(result)
 
     def protective_stop(self) -> None:
         self.ready()
         result = self.moving()
         self.ask(Trigger, f'{CONTROLLER}/protective_stop', Trigger.Request())
-        self._answered(result)
+        self.answered(result)
         reset = f'{CONTROLLER}/reset_protective_stop'
         self.until(lambda: self.ask(Trigger, reset, Trigger.Request()).success, PATIENCE)
 
@@ -112,14 +104,14 @@ class Soak(ProcessLaboratory):
         self.send(self.controller, signal.SIGSTOP)
         self.pass_by(1.0)
         self.send(self.controller, signal.SIGCONT)
-        self._answered(result)
+        self.answered(result)
 
     def robot_stands_still(self) -> None:
         self.ready()
         result = self.moving()
         self.send(ROBOT, signal.SIGSTOP)
         try:
-            self._answered(result)
+            self.answered(result)
         finally:
             self.send(ROBOT, signal.SIGCONT)
 
@@ -135,12 +127,11 @@ class Soak(ProcessLaboratory):
     def drawn_goals(self) -> None:
         self.ready()
         for _ in range(DRAWN):
-            goal = broken_message(self._goal(periods=2), self.random)
-            handle = self._answered(self.follow.send_goal_async(goal))
+            handle = self.sent(self.follow, broken_message(self.goal(periods=2), self.random))
             if handle.accepted:
                 result = handle.get_result_async()
                 handle.cancel_goal_async()
-                self._answered(result)
+                self.answered(result)
 
     def drawn_requests(self) -> None:
         whole = Identify.Request(data=self.identified, estimator='wls')
@@ -158,9 +149,8 @@ class Soak(ProcessLaboratory):
             goal = Excite.Goal(
                 trajectory=to_message(excitation_of(MODEL)), periods=1, ramp_time=0.5, bag=bag
             )
-            self.until(self.excite.server_is_ready, PATIENCE)
-            handle = self._answered(self.excite.send_goal_async(goal))
-            found = self._answered(handle.get_result_async()).result
+            handle = self.sent(self.excite, goal)
+            found = self.answered(handle.get_result_async()).result
             if not found.error_code:
                 break
             print(f'run {self.runs}: {found.error_msg}', flush=True)

@@ -140,7 +140,7 @@ def test_parameters_of_the_running_node() -> None:
         assert (options().max_position_error, options().fault_position_error) == (0.02, 0.03)
         assert not ask(lab, overspeed=0.5).successful  # out of range
         assert not ask(lab, rate=500.0).successful  # read-only
-        handle = lab.moving(cycles=50)
+        handle = lab.moving(0.05)
         assert 'only at rest' in ask(lab, max_position_error=0.025).reason
         assert ask(lab, max_position_error=0.015).successful
         assert options().max_position_error == 0.015

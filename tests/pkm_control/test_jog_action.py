@@ -48,7 +48,7 @@ def ended(lab, handle):
 
 def test_one_coordinate_moves_and_the_others_stay(lab) -> None:
     lab.fresh()
-    lab.cycles(300)  # friction leaves what the servo has no integral for
+    lab.pass_by(0.3)  # friction leaves what the servo has no integral for
     before = np.array(lab.loop.last_result.position)
     code, result = ended(lab, send(lab, LEG, 0.004))
     assert code is ErrorCode.NONE and result.moved == pytest.approx(0.004, abs=6e-4)
@@ -65,7 +65,7 @@ def test_what_may_not_be_is_refused_with_its_reason(lab, monkeypatch) -> None:
     assert code is ErrorCode.BAD_TRAJECTORY and LEG in result.error_msg
     code, result = ended(lab, send(lab, LEG, float('nan')))
     assert code is ErrorCode.BAD_TRAJECTORY
-    handle = lab.moving(10)
+    handle = lab.moving(0.01)
     code, result = ended(lab, send(lab, LEG, 0.001))
     assert code is ErrorCode.BUSY
     handle.cancel_goal_async()
@@ -90,7 +90,7 @@ def test_it_is_stopped_as_any_motion(lab) -> None:
     lab.fresh()
     handle = send(lab, 'x', 0.02)
     lab.until(lambda: lab.loop.controller.busy)
-    lab.cycles(20)
+    lab.pass_by(0.02)
     canceled = handle.cancel_goal_async()
     code, result = ended(lab, handle)
     assert canceled.done() and code is ErrorCode.CANCELED and result.moved < 0.02
@@ -106,7 +106,7 @@ def test_a_client_that_falls_silent_stops_it(lab) -> None:
 def test_drives_that_are_not_homed_keep_the_robot_inactive(lab) -> None:
     lab.fresh()
     homed = lab.tester.create_publisher(Bool, 'drives/homed', LATCHED)
-    handle = lab.moving(10)
+    handle = lab.moving(0.01)
     homed.publish(Bool(data=False))
     code, message = lab.result(handle)
     assert code is ErrorCode.DRIVES_NOT_READY and 'not homed' in message
