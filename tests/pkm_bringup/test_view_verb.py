@@ -65,6 +65,7 @@ def test_what_does_not_fit_is_refused(recorded, tmp_path, fails):
     assert "no trajectory file 'nowhere'" in fails(
         'view', 'five_bar', '--motion', 'nowhere', '--save', page
     )
+    assert '--live writes nothing' in fails('view', 'five_bar', '--live', '--save', page)
     page.write_text('mine')
     assert 'exists' in fails('view', 'five_bar', '--save', page)
     assert page.read_text() == 'mine'

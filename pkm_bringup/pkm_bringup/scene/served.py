@@ -20,6 +20,7 @@ OWN, CLOSEST = 'own', 'closest limit'
 SPEEDS = ('0.1', '0.25', '0.5', '1', '2', '5')
 LARGEST_PORT = 65535
 REFRESH = 1.0 / 30.0  # [s]
+REDRAWN = 0.5  # [s] between two drawings of a growing path
 HOST = '127.0.0.1'  # of this machine alone: whoever reaches the port sees the robot
 FORCE, PATH, SPACE, GRID = (0, 128, 77), (64, 77, 97), (51, 140, 191), (222, 225, 230)
 SPACE_OPACITY = 0.3
@@ -59,6 +60,7 @@ class SceneServer:
             raise ViewError(f'port {port} is taken; --port names another one, 0 any that is free')
         self._scene, self._pose = scene, pose
         self._shown: tuple[Any, ...] = ()
+        self._drawn = 0.0  # [s] when the path of `update` was drawn last
         self._viser.scene.set_up_direction('+z')
         self._build_links()
         self._build_surroundings()
@@ -88,12 +90,30 @@ class SceneServer:
         self._turns = np.roll(quaternions(scene.rotation), 1, axis=-1)  # w first
         self._now = 0.0
         for control in (self._play, self._time, self._speed):
-            control.visible = len(scene) > 1
+            control.disabled = len(scene) < 2
+        self._largest = _largest(scene)
         self._time.max = max(float(scene.time[-1] - scene.time[0]), 1e-3)
         self._time.value = 0.0
         self._draw_path(scene.path)
-        self._notes.content = '\n'.join(f'- {note}' for note in scene.notes)
+        self.say(scene.notes)
         self.step(0.0)
+
+    def update(self, scene: Scene, path: Floats) -> None:
+        """Show an instant of the same links, and the path (N, 3) [m] to it, as they come in."""
+        notes = scene.notes != self._scene.notes
+        self._scene, self._shown = scene, ()
+        self._turns = np.roll(quaternions(scene.rotation), 1, axis=-1)
+        self._now = 0.0
+        self._largest = np.maximum(self._largest, _largest(scene))
+        if notes:
+            self.say(scene.notes)
+        if time.monotonic() - self._drawn > REDRAWN:
+            self._drawn = time.monotonic()
+            self._draw_path(path)
+
+    def say(self, notes: Sequence[str]) -> None:
+        """Show notes beside the robot in place of those before."""
+        self._notes.content = '\n'.join(f'- {note}' for note in notes)
 
     def add_paths(self, paths: Sequence[Floats]) -> None:
         """Draw further paths (N, 3) [m], faintly, in place of those of the call before."""
@@ -230,7 +250,7 @@ class SceneServer:
         try:
             self.replace(self._pose(np.array(asked)))
         except PkmError as error:
-            self._notes.content = f'- {error}'
+            self.say([str(error)])
 
     # -- what changes -----------------------------------------------------------------
 
@@ -267,12 +287,7 @@ class SceneServer:
             return
         size = scene.bodies.size
         moment = np.array(arrows.moment)
-        lengths = np.linalg.norm(arrows.vector, axis=-1)
-        largest = np.ones(len(moment))
-        for kind in (False, True):
-            most = lengths[:, moment == kind].max(initial=0.0)
-            largest[moment == kind] = most or 1.0
-        scale = ARROW * size * float(self._size.value) / largest
+        scale = ARROW * size * float(self._size.value) / self._largest
         tail, vector = arrows.tail[frame], scale[:, None] * arrows.vector[frame]
         ends = np.stack([tail, tail + vector], axis=1)
         second = np.stack([tail, tail + 0.8 * vector], axis=1)[moment]  # heads of moments
@@ -289,6 +304,14 @@ class SceneServer:
         self._arrows.visible = visible
 
 
+def _largest(scene: Scene) -> Floats:
+    """Return the largest force or moment, whichever each drive has (k,) [N, N m]; 1 for none."""
+    moment = np.array(scene.arrows.moment, dtype=bool)
+    lengths = np.linalg.norm(scene.arrows.vector, axis=-1)
+    most = [lengths[:, moment == kind].max(initial=0.0) or 1.0 for kind in (False, True)]
+    return np.where(moment, most[1], most[0])
+
+
 def _bytes(colour: Any) -> tuple[int, int, int]:
     red, green, blue = (int(round(255.0 * float(value))) for value in colour)
     return red, green, blue
@@ -303,7 +326,7 @@ def _table(scene: Scene, frame: int, closest: Floats) -> str:
     rows = [' | '.join(['| joint', *head, 'limit |']), '|---' * (len(head) + 2) + '|']
     moved = dict(zip(scene.arrows.names, scene.arrows.bodies, strict=True))
     for k, name in enumerate(scene.actuated_joints):
-        cells = [f'{values[frame, k]:.3g}' for values in scene.actuators.values()]
+        cells = [f'{values[frame, k] + 0.0:.3g}' for values in scene.actuators.values()]
         share = closest[moved[name]] if name in moved else np.nan
         limit = '–' if np.isnan(share) else f'{100.0 * share:.0f} %'
         rows.append(' | '.join([f'| {name}', *cells, f'{limit} |']))

@@ -30,6 +30,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('robot', metavar='ROBOT', help=ROBOT)
     what = parser.add_mutually_exclusive_group()
     what.add_argument('--motion', metavar='FILE', help=f'one period of a {TRAJECTORY}')
+    text = 'follow the joint states of a running graph (joint_states, or --topic) until Ctrl-C'
+    what.add_argument('--live', action='store_true', help=text)
     what.add_argument('--bag', metavar='DATA', help=f'recording to show: {DATA}')
     add_arguments(
         parser,
@@ -55,9 +57,13 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Make the scene and write it, or serve it until Ctrl-C."""
     from pkm_bringup.inputs import load_model
-    from pkm_bringup.outputs import check_output, write_output
+    from pkm_bringup.outputs import OutputError, check_output, write_output
     from pkm_bringup.scene.page import page
 
+    if arguments.live and (arguments.save or arguments.json):
+        raise OutputError(
+            '--live writes nothing: record a bag, then --bag and --save make a page of it'
+        )
     output = check_output(arguments.save, ('.html',)) if arguments.save else None
     with progress('view') as update:
         model = load_model(arguments.robot, update)
@@ -66,6 +72,8 @@ def run(arguments: Any) -> int:
             update('writing')
             text = page(scene)
             write_output(output, lambda path: path.write_text(text, encoding='utf-8'))
+    if arguments.live:
+        return _follow(arguments, model, scene)
     if output is None:
         return _serve(arguments, model, scene)
     if arguments.json:
@@ -96,6 +104,31 @@ def _serve(arguments: Any, model: ClosedChainModel, scene: Any) -> int:
     return 0
 
 
+def _follow(arguments: Any, model: ClosedChainModel, scene: Any) -> int:
+    """Serve a robot as its states come, and say what is wrong with them."""
+    from pkm_bringup.nodes.state_listener import STATES, StateListener
+    from pkm_bringup.scene.live import LiveScenes
+    from pkm_bringup.scene.served import SceneServer
+    from pkm_description.errors import KinematicsError
+
+    live = LiveScenes(model, scene)
+    topic = arguments.topic or STATES
+    with StateListener(topic, model) as listener, SceneServer(scene, arguments.port) as server:
+
+        def update() -> None:
+            state = listener.newest()
+            if state is None:
+                return
+            try:
+                server.update(live.of(state), live.trail)
+            except KinematicsError as error:
+                server.say([str(error)])
+
+        print_note(f"{server.address} shows {scene.robot} as it is on '{topic}'; Ctrl-C ends it")
+        server.run_until_interrupt(update)
+    return 0
+
+
 def _scene(arguments: Any, model: ClosedChainModel, update: Update) -> Any:
     from pkm_bringup.scene.moving import scene_at_home, scene_of_recording, scene_of_trajectory
     from pkm_bringup.scene.reach import reach
@@ -104,6 +137,8 @@ def _scene(arguments: Any, model: ClosedChainModel, update: Update) -> Any:
     from pkm_identification import load, load_result
 
     loading = given_loading(arguments)
+    if arguments.live:
+        loading.pop('topic', None)
     if loading and not arguments.bag:
         raise DatasetError(f"option '{min(loading)}' is about recordings and needs --bag")
     forces = None
