@@ -1,6 +1,6 @@
 """A closed chain as SDF describes it, read with plain XML and computed with Pinocchio.
 
-Revolute, prismatic and fixed joints make the tree as long as their child has no parent yet;
+Revolute, prismatic, screw and fixed joints make the tree as long as their child has no parent yet;
 every link that they do not reach floats. All other joints, and the welds of Gazebo's
 `DetachableJoint`, are constraints.
 """
@@ -35,6 +35,10 @@ class SdfRobot(ClosedTree):
         self.model = pin.Model()
         self.model.gravity.linear = _numbers(world.find('gravity'))
         joints = [_joint(item) for item in element.findall('joint')]
+        with_body = {item.findtext(f'{NOTES}part_of') for item in element.findall('link')}
+        for joint in joints:
+            if joint.child in with_body:
+                joint.rotor = 0.0  # it is a body on a screw
         for joint in joints:
             joint.home_pose = self.links[joint.child].pose * joint.frame
         self._grow(joints)
@@ -56,7 +60,7 @@ class SdfRobot(ClosedTree):
                     for j in pending
                     if j.parent in self.placed
                     and j.child not in self.placed
-                    and j.type in ('revolute', 'prismatic', 'fixed')
+                    and j.type in (*KINDS, 'screw', 'fixed')
                 ),
                 None,
             )
@@ -90,7 +94,11 @@ class SdfRobot(ClosedTree):
         if joint.type == 'fixed':
             self._place(joint.child, above, here * joint.frame.inverse())
             return
-        kind = KINDS[joint.type](np.asarray(joint.axes[0].xyz))
+        axis = np.asarray(joint.axes[0].xyz)
+        if joint.type == 'screw':
+            kind = pin.JointModelHelicalUnaligned(axis, -1.0 / joint.pitch)
+        else:
+            kind = KINDS[joint.type](axis)
         index = self.model.addJoint(above, kind, here, joint.name)
         self._place(joint.child, index, joint.frame.inverse())
         self.moving.append((index, joint))
@@ -219,6 +227,7 @@ def _joint(element):
         child=element.findtext('child'),
         frame=_pose(element),
         axes=axes,
+        pitch=float(element.findtext('thread_pitch', 'nan')),
         home=note['home'],
         rotor=note['rotor_inertia'],
     )

@@ -160,10 +160,14 @@ def test_sdf_in_a_reader_of_its_own(robot, form):
     exported = build_export(description, 'sdf', form)
     engine = SdfRobot(exported.text, model.actuated_joints, description.transition_velocity)
     lost = {'spherical': BOTH, 'universal': ('coulomb',)}
-    assert_same(engine, model, motion, parameters_left(model, lost), 1e-6)
-    solid = ClosedChainModel(with_stand_ins(description, 1e-10))
+    tolerance = 1e-6
+    if form == 'gazebo':  # larger stand-ins; rotors on struts that turn have angular momentum
+        tolerance = 1e-2 if any('on a screw' in line for line in exported.losses) else 1e-4
+    assert_same(engine, model, motion, parameters_left(model, lost), tolerance)
+    solid = ClosedChainModel(with_stand_ins(description, 1e-6 if form == 'gazebo' else 1e-10))
     heavier = any('kg and' in line for line in exported.losses)  # no neighbour to take it from
-    assert_same(engine, solid, motion, parameters_left(solid, lost), 1e-6 if heavier else 1e-9)
+    exact = tolerance if heavier or tolerance > 1e-4 else 1e-9
+    assert_same(engine, solid, motion, parameters_left(solid, lost), exact)
 
 
 def test_urdf_in_our_loader_and_in_pinocchio(robot):
@@ -227,7 +231,8 @@ def test_joints_without_a_drive_take_no_force():
     description = swinging_arm()
     assert description.free_joints == ['joint3']
     motors = mujoco.MjModel.from_xml_string(pkm_description.export(description, 'mjcf')).nu
-    systems = pkm_description.export(description, 'sdf', 'gazebo').count('<joint_name>')
+    text = pkm_description.export(description, 'sdf', 'gazebo')
+    systems = text.count('gz::sim::systems::ApplyJointForce')
     assert motors == systems == 2
 
 

@@ -284,7 +284,7 @@ def test_gazebo_form_of_palida(palida):
     forced = [
         p.findtext('joint_name')
         for p in model.findall('plugin')
-        if p.find('joint_name') is not None
+        if p.get('filename') == 'gz-sim-apply-joint-force-system'
     ]
     assert forced == palida.actuated_joints
     masses = [float(element.text) for element in model.iter('mass')]

@@ -7,12 +7,14 @@ import pytest
 from closed_chains import closed_chain
 from lxml import etree
 from mechanisms import changed, four_bar, serial_arm, skew_hexapod
+from transforms3d.quaternions import quat2mat
 
 import pkm_description
 from pkm_description import ExportError, Friction, Inertial, build_export
-from pkm_description.description import Limit
+from pkm_description.description import Limit, Pose
 from pkm_description.exporters.exported import poses_at_home
 from pkm_description.exporters.shapes import read_shapes
+from pkm_description.payload import joined
 
 NOTES = '{urn:pkm-description:sdf}'
 KINDS = ('spherical', 'universal', 'revolute', 'prismatic', 'fixed')
@@ -66,6 +68,8 @@ def test_systems_of_a_model_weld_push_and_tell():
     assert push.get('name') == 'gz::sim::systems::ApplyJointForce'
     assert {item.tag: item.text for item in push} == {'joint_name': 'crank_joint'}
     assert tell.get('filename') == 'gz-sim-joint-state-publisher-system'
+    scalar = [joint.name for joint in four_bar().joints if joint.is_scalar]
+    assert [item.text for item in tell.findall('joint_name')] == scalar
     assert tree(four_bar()).find('world/model/plugin') is None
 
 
@@ -195,10 +199,11 @@ def test_the_first_constraint_of_a_floating_platform_holds_it_in_gazebo():
     for name in ('platform', *(f'top{n}_dummy' for n in range(2, 7))):
         mass = model.findtext(f"link[@name='{name}']/inertial/mass")
         assert float(mass) == pytest.approx(whole.mass / 6.0)
-    slider = model.findtext("link[@name='slider1']/inertial/mass")
-    assert float(slider) == description.link('slider1').inertial.mass
+    slider = model.findtext("link[@name='slider2']/inertial/mass")
+    assert float(slider) == description.link('slider2').inertial.mass
     welds = [p for p in model.findall('plugin') if p.find('parent_link') is not None]
-    assert [p.findtext('parent_link') for p in welds] == [f'top{n}_dummy' for n in range(2, 7)]
+    dummies = [f'top{n}_dummy' for n in range(2, 7)]
+    assert [p.findtext('parent_link') for p in welds] == ['drive1_end', 'drive4_end', *dummies]
     graph = tree(description).find('world/model')
     assert graph.find("link[@name='top2_dummy']") is None
     assert graph.findtext("joint[@name='top2']/child") == 'platform'
@@ -212,6 +217,67 @@ def test_a_fixed_constraint_is_a_weld_without_a_dummy():
     assert weld.findtext('child_link') == 'platform'
     mass = model.findtext("link[@name='platform']/inertial/mass")
     assert float(mass) == closed_chain('fixed').link('platform').inertial.mass
+
+
+def test_a_rotor_of_a_sliding_joint_is_a_body_on_a_screw():
+    """Slider, rotor, push rod and its end are the slider described, at its place."""
+    description = skew_hexapod(friction=False)
+    poses = poses_at_home(description)
+    exported = build_export(description, 'sdf', 'gazebo')
+    assert [line.split(',')[0] for line in exported.losses if 'screw' in line] == [
+        f"joint '{name}': its rotor of {kg} kg is a body on a screw"
+        for name, kg in (('drive1', 0.7), ('drive4', 1.3))
+    ]
+    model = etree.fromstring(exported.text.encode()).find('world/model')
+    links = {link.get('name'): link for link in model.findall('link')}
+    whole = None
+    for name in ('slider1', 'drive1_rotor', 'drive1_rod', 'drive1_end'):
+        at, mass = pose_of(links[name]), float(links[name].findtext('inertial/mass'))
+        seen = poses['slider1'].inverse() @ at
+        keys = ('ixx', 'ixy', 'ixz', 'ixy', 'iyy', 'iyz', 'ixz', 'iyz', 'izz')
+        found = [float(links[name].findtext(f'inertial/inertia/{key}')) for key in keys]
+        com = pose_of(links[name].find('inertial')).position
+        body = Inertial(mass, com, np.reshape(found, (3, 3)))
+        part = body.seen_from(seen.inverse())
+        whole = part if whole is None else joined(whole, part)
+    expected = description.link('slider1').inertial
+    assert whole.mass == pytest.approx(expected.mass, rel=1e-12)
+    np.testing.assert_allclose(whole.com, expected.com, atol=1e-12)
+    np.testing.assert_allclose(whole.inertia, expected.inertia, atol=1e-12)
+    joints = {joint.get('name'): joint for joint in model.findall('joint')}
+    screw = joints['drive1_screw']
+    spin = float(links['drive1_rotor'].findtext('inertial/inertia/ixx'))
+    assert spin * float(screw.findtext('thread_pitch')) ** 2 == pytest.approx(0.7)
+    ends = (screw.findtext('parent'), screw.findtext('child'), screw.get('type'))
+    assert ends == (joints['drive1'].findtext('parent'), 'drive1_rotor', 'screw')
+    assert screw.findtext('axis/xyz') == joints['drive1'].findtext('axis/xyz')
+    assert links['drive1_rod'].findtext(f'{NOTES}part_of') == 'slider1'
+    assert float(tree(description).findtext(f'.//joint/{NOTES}rotor_inertia')) == 0.7
+    light = changed(description, 'links', 'slider1', inertial=None)
+    losses = build_export(light, 'sdf', 'gazebo').losses
+    assert any('rotor inertia 0.7 is no part of SDF' in line for line in losses)
+
+
+def pose_of(element):
+    x, y, z, *turn = (float(part) for part in element.findtext('pose').split())
+    return Pose(np.array([x, y, z]), quat2mat([turn[3], *turn[:3]]))
+
+
+def test_gazebo_gets_no_body_below_what_its_solver_bears():
+    description = changed(
+        serial_arm(),
+        'links',
+        'arm',
+        inertial=Inertial(1e-7, np.array([0.1, 0.0, 0.0]), np.diag([0.0, 1e-9, 1e-9])),
+    )
+    exported = build_export(description, 'sdf', 'gazebo')
+    assert exported.losses[-1].startswith("link 'arm': its inertia is raised to at least 1e-06 kg")
+    inertial = etree.fromstring(exported.text.encode()).find(".//link[@name='arm']/inertial")
+    assert float(inertial.findtext('mass')) == 1e-6
+    found = [float(inertial.findtext(f'inertia/{key}')) for key in ('ixx', 'iyy', 'izz')]
+    np.testing.assert_allclose(found, [1e-6, 1.001e-6, 1.001e-6], rtol=1e-12)
+    plain = etree.fromstring(build_export(description, 'sdf').text.encode())
+    assert float(plain.findtext(".//link[@name='arm']/inertial/mass")) == 1e-7
 
 
 def test_names_that_sdf_reserves_or_shares():

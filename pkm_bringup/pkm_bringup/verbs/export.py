@@ -17,7 +17,7 @@ FORMATS = {
 }
 FORMS = {
     'closed': 'all constraints (mjcf, urdf; the default there)',
-    'graph': 'every loop a joint (sdf; the default there)',
+    'graph': 'every loop a joint, which Gazebo drops (sdf; the default there)',
     'gazebo': 'a tree that Gazebo Harmonic welds together at the start (sdf)',
     'tree': 'without the constraints, loops open (urdf)',
 }

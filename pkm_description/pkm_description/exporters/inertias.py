@@ -38,6 +38,16 @@ def without(inertial: Inertial, part: Inertial) -> Inertial | None:
     return Inertial(mass, frozen(com), frozen(moments))
 
 
+def not_below(inertial: Inertial, mass: float, inertia: float) -> Inertial:
+    """Return a body whose mass [kg] and principal inertias [kg m^2] are no smaller than these."""
+    size = np.linalg.eigvalsh(inertial.inertia)
+    if inertial.mass >= mass and size[0] >= inertia:
+        return inertial
+    # all three are raised by as much: a body with a large and two small ones is none
+    raised = inertial.inertia + max(inertia - size[0], 0.0) * np.eye(3)
+    return Inertial(max(inertial.mass, mass), inertial.com, frozen(raised))
+
+
 def _point(arm: Array) -> Array:
     """Return the inertia (3, 3) of a unit mass at a distance `arm`."""
     return np.asarray(np.dot(arm, arm) * np.eye(3) - np.outer(arm, arm))
@@ -50,17 +60,23 @@ class StandIns:
     point of that neighbour, as the centre of a cardan ring is; then only the rotational
     inertia is new. A massless link that is fixed to a body takes all of its stand-in from
     that body, which leaves the dynamics as they are. `welded` says whether links that are
-    fixed to their parent need one too.
+    fixed to their parent need one too; `mass` [kg] and `inertia` [kg m^2] are those of a stand-in.
 
     `inertials` are those of the links by name, None for the base and where none is needed;
     `moving` are the links that any joint moves; `losses` say what differs from the description,
     one sentence for each link.
     """
 
-    def __init__(self, description: Description, welded: bool) -> None:
+    def __init__(
+        self,
+        description: Description,
+        welded: bool,
+        mass: float = TINY_MASS,
+        inertia: float = TINY_INERTIA,
+    ) -> None:
         self.description = description
-        tensor = frozen(TINY_INERTIA * np.eye(3))
-        self.stand_in = Inertial(TINY_MASS, frozen(np.zeros(3)), tensor)
+        self.added = (f'{mass:g} kg', f'{inertia:g} kg m^2')
+        self.stand_in = Inertial(mass, frozen(np.zeros(3)), frozen(inertia * np.eye(3)))
         self.inertials: dict[str, Inertial | None] = {
             link.name: link.inertial if link.inertial and link.inertial.mass > 0 else None
             for link in description.links
@@ -85,8 +101,7 @@ class StandIns:
         made_up = made_up or any(
             self._take(donor, place, point) for donor, place in self._beside(name, joint)
         )
-        added = '' if made_up else f'{TINY_MASS:g} kg and '
-        added += f'{TINY_INERTIA:g} kg m^2'
+        added = ' and '.join(self.added[1:] if made_up else self.added)
         self.losses.append(f"link '{name}' has no mass: {added} are added to it")
 
     def _taken_whole(self, name: str) -> bool:

@@ -10,13 +10,15 @@ from transforms3d.quaternions import mat2quat
 
 from pkm_description.description import Description, Pose
 from pkm_description.exporters.exported import Exported, add_text, as_text, number, numbers
-from pkm_description.exporters.sdf_structure import SdfStructure, build_structure, unique
+from pkm_description.exporters.sdf_parts import SdfStructure, unique
+from pkm_description.exporters.sdf_structure import build_structure
 from pkm_description.exporters.shapes import Shape, read_shapes
 from pkm_description.readers.sdf_content import (
     DRIVE,
     FORCE_CONSTANT,
     HOME,
     NAMESPACE,
+    PART_OF,
     PLATFORM,
     ROTOR,
     UNLIMITED,
@@ -35,7 +37,12 @@ WORLD_SYSTEMS = (
 TIMESTEP = 0.001
 
 
-def build_sdf(description: Description, form: str = 'graph') -> Exported:
+def build_sdf(
+    description: Description,
+    form: str = 'graph',
+    timestep: float = TIMESTEP,
+    real_time_factor: float = 1.0,
+) -> Exported:
     """Write a robot as an SDF world with one model.
 
     All poses are those of home, and SDF counts joint positions from there: the limits
@@ -46,17 +53,19 @@ def build_sdf(description: Description, form: str = 'graph') -> Exported:
     friction of ball joints, links without mass.
 
     In the form ``'graph'`` every constraint is a joint between its two links (`spherical` is
-    `ball`), which describes the mechanism fully. ``'gazebo'`` is a tree with a dummy link for
-    each closing constraint, which the `DetachableJoint` system welds to its counterpart when
-    the simulation starts; the solver of Dart that keeps these loops closed, force commands and
-    joint states on topics.
+    `ball`), which describes the mechanism fully; Gazebo drops the joints that close loops.
+    ``'gazebo'`` is a tree with a dummy link for each closing constraint, which the
+    `DetachableJoint` system welds to its counterpart when the simulation starts; the solver of
+    Dart that keeps these loops closed, force commands and states of the described joints on
+    topics. It has rotors of sliding joints as bodies, and none below `GAZEBO_LEAST`. `timestep`
+    [s] and `real_time_factor` (0: as fast as it goes) are those of its physics.
     """
     structure = build_structure(description, form)
     names = _Names(structure, description.base_link)
     root = etree.Element('sdf', version=VERSION, nsmap={'pkm': NAMESPACE})
     world = etree.SubElement(root, 'world', name=f'{description.name}_world')
     if form == 'gazebo':
-        add_scene(world, structure.redundant > 0)
+        add_scene(world, structure.redundant > 0, timestep, real_time_factor)
     add_text(world, 'gravity', numbers(description.gravity))
     model = etree.SubElement(world, 'model', name=description.name)
     add_text(model, PLATFORM, names.links[description.platform])
@@ -68,13 +77,14 @@ def build_sdf(description: Description, form: str = 'graph') -> Exported:
         _add_joint(model, joint, names)
     if form == 'gazebo':
         welds = [(w.name, names.links[w.parent], names.links[w.child]) for w in structure.welds]
-        add_model_plugins(model, welds, [names.joints[n] for n in description.driven_joints])
+        told = [names.joints[each.name] for each in description.joints if each.is_scalar]
+        add_model_plugins(model, welds, [names.joints[n] for n in description.driven_joints], told)
     losses = tuple(structure.losses + names.losses)
     return Exported(as_text(root, losses, _HEADS[form]), losses)
 
 
 _HEADS = {
-    'graph': 'Joint graph at home: links have several parents where loops close.',
+    'graph': 'Joint graph at home: links have several parents where loops close (Gazebo: none).',
     'gazebo': 'Tree at home; dummy links are welded to their counterparts at the start.',
 }
 
@@ -114,6 +124,8 @@ def _add_link(model: etree._Element, link: SdfLink, names: _Names, shapes: list[
         upper = link.inertial.inertia[np.triu_indices(3)]
         for key, value in zip(('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), upper, strict=True):
             add_text(inertia, key, number(value))
+    if link.part_of is not None:
+        add_text(element, PART_OF, names.links[link.part_of])
     for index, shape in enumerate(shapes):
         _add_shape(element, shape, f'{shape.kind}_{index + 1}')
 
@@ -143,6 +155,8 @@ def _add_joint(model: etree._Element, joint: SdfJoint, names: _Names) -> None:
     add_text(element, 'child', names.links[joint.child])
     if np.any(joint.frame.position) or np.any(joint.frame.rotation != np.eye(3)):
         _add_pose(element, joint.frame)
+    if joint.pitch is not None:
+        add_text(element, 'thread_pitch', number(joint.pitch))
     for key, axis in zip(('axis', 'axis2'), joint.axes, strict=False):
         _add_axis(etree.SubElement(element, key), axis)
     notes = {HOME: joint.home, ROTOR: joint.rotor_inertia, FORCE_CONSTANT: joint.force_constant}
@@ -177,7 +191,7 @@ def _add_pose(element: etree._Element, pose: Pose) -> None:
     etree.SubElement(element, 'pose', rotation_format='quat_xyzw').text = text
 
 
-def add_scene(world: etree._Element, redundant: bool) -> None:
+def add_scene(world: etree._Element, redundant: bool, timestep: float, factor: float) -> None:
     """Add physics, systems and a light to a world.
 
     Of Dart's solvers `dantzig` is exact, but it loses loops whose equations are redundant
@@ -185,8 +199,8 @@ def add_scene(world: etree._Element, redundant: bool) -> None:
     many coupled loops of a hexapod. So the closing equations decide.
     """
     physics = etree.SubElement(world, 'physics', name='dart', type='dart')
-    add_text(physics, 'max_step_size', repr(TIMESTEP))
-    add_text(physics, 'real_time_factor', '1.0')
+    add_text(physics, 'max_step_size', number(timestep))
+    add_text(physics, 'real_time_factor', number(factor))
     solver = etree.SubElement(etree.SubElement(physics, 'dart'), 'solver')
     add_text(solver, 'solver_type', 'pgs' if redundant else 'dantzig')
     for library, name in WORLD_SYSTEMS:
@@ -197,14 +211,17 @@ def add_scene(world: etree._Element, redundant: bool) -> None:
 
 
 def add_model_plugins(
-    model: etree._Element, welds: Iterable[tuple[str, str, str]], driven: Iterable[str]
+    model: etree._Element,
+    welds: Iterable[tuple[str, str, str]],
+    driven: Iterable[str],
+    told: Iterable[str],
 ) -> None:
     """Add the systems of a model.
 
     The welds (name, parent link, child link) are fixed to each other at the start:
     `DetachableJoint` welds them where they stand, and Dart gives each weld a part of the child
     link's inertia. The driven joints take forces [N, N m] on
-    ``/model/<model>/joint/<joint>/cmd_force``.
+    ``/model/<model>/joint/<joint>/cmd_force``; the told ones have their states published.
     """
     name = str(model.get('name'))
     for weld, parent, child in welds:
@@ -217,7 +234,9 @@ def add_model_plugins(
     for joint in driven:
         plugin = _plugin(model, 'apply-joint-force', 'ApplyJointForce')
         add_text(plugin, 'joint_name', joint)
-    _plugin(model, 'joint-state-publisher', 'JointStatePublisher')
+    states = _plugin(model, 'joint-state-publisher', 'JointStatePublisher')
+    for joint in told:
+        add_text(states, 'joint_name', joint)
 
 
 def _plugin(parent: etree._Element, library: str, name: str) -> etree._Element:

@@ -1,10 +1,9 @@
-"""The links, joints and welds of an SDF model, as data."""
+"""A description laid out as the links, joints and welds of an SDF model."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -19,35 +18,13 @@ from pkm_description.exporters.exported import (
     spring,
     symmetric,
 )
-from pkm_description.exporters.inertias import StandIns, scaled
+from pkm_description.exporters.inertias import StandIns, not_below, scaled
 from pkm_description.exporters.motors import reflected_rotors, sdf_losses
+from pkm_description.exporters.sdf_parts import GAZEBO_LEAST, SDF_TYPES, SdfStructure, unique
+from pkm_description.exporters.sdf_rotors import add_rotor
 from pkm_description.kinematic_tree import tree_order
 from pkm_description.mobility import constraint_rows
 from pkm_description.readers.sdf_content import EFFORT, FREE, SdfAxis, SdfJoint, SdfLink, SdfWeld
-
-SDF_TYPES = {
-    'fixed': 'fixed',
-    'revolute': 'revolute',
-    'continuous': 'revolute',
-    'prismatic': 'prismatic',
-    'spherical': 'ball',
-    'universal': 'universal',
-}
-
-
-@dataclass
-class SdfStructure:
-    """A whole model and what it does not say.
-
-    `redundant` is the number of closing equations that follow from the others, as in a
-    planar loop.
-    """
-
-    links: list[SdfLink]
-    joints: list[SdfJoint]
-    redundant: int
-    welds: list[SdfWeld] = field(default_factory=list)
-    losses: list[str] = field(default_factory=list)
 
 
 def build_structure(description: Description, form: str) -> SdfStructure:
@@ -57,10 +34,12 @@ def build_structure(description: Description, form: str) -> SdfStructure:
     parents. In the form `gazebo` the joints are a tree: a floating platform hangs on its
     first closing joint, and every other constraint is a joint to a dummy link that lies
     on the child link and is welded to it. The dummy takes its inertia from the child, so
-    both together are the body described.
+    both together are the body described. Rotors of sliding joints are bodies of their own there.
     """
     poses = poses_at_home(description)
-    stand_ins = StandIns(description, welded=True)  # SDF would take 1 kg and 1 kg m^2 instead
+    least = GAZEBO_LEAST if form == 'gazebo' else ()
+    # SDF would take 1 kg and 1 kg m^2 for a link without inertia
+    stand_ins = StandIns(description, True, *least)
     losses = stand_ins.losses
     reflected = reflected_rotors(description)
     rotors = {
@@ -73,10 +52,18 @@ def build_structure(description: Description, form: str) -> SdfStructure:
         for joint in (description.joints[k] for k in tree_order(description))
         if joint.type != 'floating'
     ]
+    links = [
+        SdfLink(link.name, poses[link.name], stand_ins.inertials[link.name])
+        for link in description.links
+    ]
+    redundant = sum(rows.redundant for rows in constraint_rows(Assembly(description)))
+    structure = SdfStructure(links, joints, redundant, losses=losses)
+    bodies = _add_sliding_rotors(structure, description) if form == 'gazebo' else set()
     losses += [
-        f"joint '{name}': rotor inertia {value:g} is no part of SDF (noted as pkm:rotor_inertia)"
-        for name, value in rotors.items()
-        if value
+        f"joint '{joint.name}': rotor inertia {joint.rotor_inertia:g} is no part of SDF (noted as "
+        'pkm:rotor_inertia)'
+        for joint in structure.joints
+        if joint.rotor_inertia and joint.name not in bodies
     ]
     losses += asymmetry_losses(description) + drive_losses(description, 'SDF')
     losses += sdf_losses(description)
@@ -85,17 +72,41 @@ def build_structure(description: Description, form: str) -> SdfStructure:
         coulomb = constraint.type in ('revolute', 'prismatic')
         lost = cut_loss(constraint, coulomb, viscous=constraint.type != 'spherical')
         losses += [lost] if lost else []
-    links = [
-        SdfLink(link.name, poses[link.name], stand_ins.inertials[link.name])
-        for link in description.links
-    ]
-    redundant = sum(rows.redundant for rows in constraint_rows(Assembly(description)))
-    structure = SdfStructure(links, joints, redundant, losses=losses)
     if form == 'graph':
         structure.joints += [_closing_joint(c, poses, c.child) for c in description.constraints]
     else:
         _close_by_welds(structure, description, poses)
+        still = {link.name for link in description.links} - stand_ins.moving
+        _raise_small_bodies(structure, still)
     return structure
+
+
+def _add_sliding_rotors(structure: SdfStructure, description: Description) -> set[str]:
+    """Make bodies of the rotors of sliding joints; returns the joints of which it could."""
+    found = set()
+    for joint in list(structure.joints):
+        rotor = joint.rotor_inertia if joint.type == 'prismatic' else None
+        momentum = add_rotor(structure, description.joint(joint.name), rotor) if rotor else None
+        if momentum is not None:
+            found.add(joint.name)
+            structure.losses.append(
+                f"joint '{joint.name}': its rotor of {rotor:g} kg is a body on a screw, whose spin "
+                f'of {momentum:.3g} N m s for each m/s also acts on the links that carry it'
+            )
+    return found
+
+
+def _raise_small_bodies(structure: SdfStructure, still: Collection[str]) -> None:
+    """Raise what is below Gazebo's least of bodies that do not stand still, and say so."""
+    for index, link in enumerate(structure.links):
+        if link.name not in still and link.inertial is not None:
+            raised = not_below(link.inertial, *GAZEBO_LEAST)
+            if raised is not link.inertial:
+                structure.links[index] = dataclasses.replace(link, inertial=raised)
+                structure.losses.append(
+                    f"link '{link.name}': its inertia is raised to at least {GAZEBO_LEAST[0]:g} kg "
+                    f'and {GAZEBO_LEAST[1]:g} kg m^2'
+                )
 
 
 def _add_rotors_on_the_base(
@@ -202,11 +213,3 @@ def _close_by_welds(
         if link.inertial is not None:
             rest = scaled(link.inertial, 1.0 / (1 + carried.count(link.name)))
             structure.links[index] = dataclasses.replace(link, inertial=rest)
-
-
-def unique(name: str, taken: set[str]) -> str:
-    """Return the name, or the name with underscores that make it new; it is taken then."""
-    while name in taken:
-        name += '_'
-    taken.add(name)
-    return name

@@ -11,10 +11,11 @@ from pkm_description.description import Array, Inertial, Pose
 #: Namespace of what SDF has no element for; other readers skip it.
 NAMESPACE = 'urn:pkm-description:sdf'
 #: Elements of that namespace: positions that the description has at home, rotors, what drives a
-#: joint (`EFFORT`, or `FREE` where nothing does though it is a degree of freedom), the platform.
-HOME, ROTOR, DRIVE, FORCE_CONSTANT, PLATFORM = (
+#: joint (`EFFORT`, or `FREE` where nothing does though it is a degree of freedom), the platform,
+#: the link that a link is a part of, as a rotor's body is.
+HOME, ROTOR, DRIVE, FORCE_CONSTANT, PLATFORM, PART_OF = (
     f'{{{NAMESPACE}}}{name}'
-    for name in ('home', 'rotor_inertia', 'drive', 'force_constant', 'platform')
+    for name in ('home', 'rotor_inertia', 'drive', 'force_constant', 'platform', 'part_of')
 )
 EFFORT, FREE = 'effort', 'free'
 #: SDF's own word for no limit.
@@ -28,6 +29,7 @@ class SdfLink:
     name: str
     pose: Pose
     inertial: Inertial | None
+    part_of: str | None = None  # the link that it and the link of that name make up
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class SdfJoint:
     drive: str | None = None
     force_constant: float | None = None
     frame_in: str | None = None
+    pitch: float | None = None  # of a screw: turns [rad] against the axis by the way along it [m]
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,14 @@ from lxml import etree
 
 from pkm_description.description import Inertial, Pose, frozen
 from pkm_description.errors import DescriptionError, listed
+from pkm_description.payload import joined
 from pkm_description.readers.sdf_content import (
     DRIVE,
     EFFORT,
     FORCE_CONSTANT,
     FREE,
     HOME,
+    PART_OF,
     PLATFORM,
     ROTOR,
     UNLIMITED,
@@ -143,9 +145,12 @@ class _Reader:
                 for shape in link.findall(kind):
                     place = frames.inner(shape, name, scope)
                     model.shapes.append(SdfShape(name, place, shape))
+        parts = {link.name for link in model.links if link.part_of is not None}
         for name, joint, scope in frames.elements('joint'):
-            model.joints.append(self._joint(name, joint, scope))
+            if frames.link_of(text_of(joint, 'child'), scope, f"joint '{name}'") not in parts:
+                model.joints.append(self._joint(name, joint, scope))
         self._read_plugins(model)
+        _join_parts(model)
         note = only(element, PLATFORM)
         model.platform = None if note is None else (note.text or '').strip()
         return model
@@ -161,8 +166,9 @@ class _Reader:
                 )
         inertial = only(element, 'inertial')
         pose = self.frames.pose(name)
+        part_of = element.findtext(PART_OF)
         if inertial is None:
-            return SdfLink(name, pose, None)
+            return SdfLink(name, pose, None, part_of)
         if _is_true(inertial, 'auto') or inertial.get('auto') in ('true', '1'):
             raise DescriptionError(
                 f"link '{name}': its inertia is to be computed from shapes (auto), which is not "
@@ -179,7 +185,7 @@ class _Reader:
                 [[_value(tensor, key, float(key[1] == key[2])) for key in row] for row in keys]
             )
         own = Inertial(mass, frozen(np.zeros(3)), frozen(values))
-        return SdfLink(name, pose, own.seen_from(_plain_pose(inertial).inverse()))
+        return SdfLink(name, pose, own.seen_from(_plain_pose(inertial).inverse()), part_of)
 
     def _joint(self, name: str, element: etree._Element, scope: str) -> SdfJoint:
         kind = str(element.get('type', ''))
@@ -263,6 +269,25 @@ class _Reader:
             replace(joint, drive=EFFORT) if joint.drive is None and joint.name in pushed else joint
             for joint in model.joints
         ]
+
+
+def _join_parts(model: SdfModel) -> None:
+    """Make one link of each and its parts, whose joints and welds are left out already."""
+    links = {link.name: link for link in model.links}
+    for name, part in list(links.items()):
+        if part.part_of is None:
+            continue
+        whole = links.get(part.part_of)
+        if whole is None or whole.inertial is None or part.inertial is None:
+            raise DescriptionError(
+                f"link '{name}' is a part of '{part.part_of}': both must be links with an inertia"
+            )
+        inside = whole.pose.inverse() @ part.pose
+        both = joined(whole.inertial, part.inertial.seen_from(inside.inverse()))
+        links[whole.name] = replace(whole, inertial=both)
+        del links[name]
+    model.links = list(links.values())
+    model.welds = [each for each in model.welds if {each.parent, each.child} <= set(links)]
 
 
 def _plain_pose(element: etree._Element) -> Pose:
