@@ -5,7 +5,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 PACKAGE = 'pkm_control'
-DATA_KINDS = 'yaml yml xacro urdf xml json csv typed pyi hpp'
+DATA_KINDS = 'yaml yml xacro urdf xml json csv typed pyi hpp cpp txt'
 DATA_PATTERNS = [f'*.{kind}' for kind in DATA_KINDS.split()]
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import pkm_description
-from pkm_control.cpp_controller import controller_header
+from pkm_control.cpp_controller import controller_header, ros2_control_package
 from pkm_description import Description
 from pkm_description.errors import ExportError
 from pkm_description.exporters import Exported
 from pkm_description.exporters.exported import refuse_losses
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.cpp import CppSources, build_cpp
+from pkm_dynamics.cpp import CppSources, build_cpp, build_solver
 from pkm_dynamics.friction_laws import DriveFriction
 from pkm_dynamics.random_motion import random_motion
 from pkm_identification import IdentificationResult, load_result
@@ -22,6 +22,7 @@ from pkm_identification.result.identified_robot import identified_robot, source_
 from pkm_identification.result.payload_formats import payload_text
 
 MOTIONS = 20
+CPP_FORMS = ('ros2_control', 'inverse_dynamics_solver')
 READERS = {'urdf': "this project's loader", 'mjcf': 'MuJoCo'}
 
 
@@ -77,25 +78,30 @@ def export_model(
 def export_cpp(
     description: Description, file: str | None, form: str | None, strict: bool
 ) -> CppSources:
-    """Write the numbers of a description, or the model of a file, as C++.
+    """Write the numbers of a description, or the model of a file, as C++ or a package with it.
 
     Raises ExportError where something is lost and `strict` forbids it.
     """
-    if form is not None:
+    if form not in (None, *CPP_FORMS):
         raise ExportError(f"cpp has no form '{form}'")
+    build = build_solver if form == 'inverse_dynamics_solver' else build_cpp
     model = ClosedChainModel(description)
     if file is None:
-        sources = build_cpp(model)
+        sources = build(model)
     else:
         result = load_result(file, model)
         robot, friction = identified_robot(result), result.drive_friction
         law = None if friction is None else friction.law
         model = ClosedChainModel(robot.description)
-        built = build_cpp(model, law, robot.remarks)
+        built = build(model, law, robot.remarks)
         sources = replace(built, losses=(*robot.losses, *built.losses))
     if strict:
         refuse_losses(description.name, 'C++', sources.losses)
-    return replace(sources, files={**sources.files, **dict([controller_header(model)])})
+    if form == 'ros2_control':
+        return ros2_control_package(sources, model)
+    if form is None:
+        return replace(sources, files={**sources.files, **dict([controller_header(model)])})
+    return sources
 
 
 def export_parity(

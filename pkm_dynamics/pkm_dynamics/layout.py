@@ -7,8 +7,15 @@ from typing import NamedTuple
 from pkm_dynamics.array_types import Booleans, Floats, Integers
 
 LANES = 8  # samples that a generated function takes at once
-LARGEST_STEP = 0.3  # of Newton: angles [rad], lengths in units of the mechanism's size
+# Newton's steps: angles [rad], lengths in units of the mechanism's size
+LARGEST_STEP = 0.3
+SMALLEST_STEP = 1e-5  # a path that needs shorter ones ends at a singularity
 STEP_TOLERANCE = 1e-11
+# Relative change of the step over one step; below `TURN_TOLERANCE`, changes are rounding errors.
+LARGEST_TURN = 0.1
+TURN_TOLERANCE = 1e-9
+# Of closing rows that were left out as redundant; the chosen ones close with the last step.
+RESIDUAL_TOLERANCE = 1e-6
 COULOMB, VISCOUS, COULOMB_POSITIVE, COULOMB_NEGATIVE = 0, 1, 2, 3  # kinds of friction parameters
 # Iteration of loads that depend on the friction that they make:
 LOAD_TOLERANCE = 1e-12  # of the largest load of a sample: where it ends

@@ -17,6 +17,7 @@ from excitations import excitation
 import pkm_description
 import pkm_identification
 from pkm_bringup import cli
+from pkm_bringup.model_export import CPP_FORMS
 from pkm_bringup.verbs import export
 from pkm_description.exporters import FORMATS
 from pkm_dynamics.presets import preset
@@ -141,7 +142,8 @@ def test_wrong_usage_is_one_line_with_status_2(fails):
 
 def test_choices_are_those_of_the_libraries():
     assert set(export.FORMATS) == {*FORMATS, 'cpp', 'payload'}
-    assert set(export.FORMS) == {form for forms in FORMATS.values() for form in forms}
+    forms = {form for forms in FORMATS.values() for form in forms}
+    assert set(export.FORMS) == {*forms, *CPP_FORMS}
     from pkm_bringup.verbs.excite_verbs import excite_design
 
     assert set(excite_design.CRITERIA) == set(CRITERIA)
@@ -399,6 +401,12 @@ def test_export_of_cpp(folder, model_file, capsys, fails):
     ]
     assert ('no real bodies' in said) == (not result.is_physical)
     assert 'not overwritten' in fails(*words)
+    for form in CPP_FORMS:
+        words = ['export', 'five_bar', '--to', 'cpp', '--form', form]
+        assert cli.main([*words, '--output', str(folder / form)]) == 0
+        assert 'five_bar_plugin.cpp' in (folder / form / 'CMakeLists.txt').read_text()
+    words = ('export', 'five_bar', '--to', 'cpp', '--form', 'tree', '--output', folder / 'five')
+    assert 'tree' in fails(*words)
     words = ('export', 'cart_pendulum', '--to', 'cpp', '--output', folder / 'cart')
     assert 'lower_joint' in fails(*words)
     assert not (folder / 'cart').exists()

@@ -32,7 +32,7 @@ int step(double time, const double* q, const double* reference, double* out) {{
   const StepResult result = controller.step(
       time, q, reference == nullptr ? nullptr : &wanted, out);
   (void)wanted;
-  return 100 * static_cast<int>(result.phase) + 10 * static_cast<int>(result.saturated) +
+  return 1000 * static_cast<int>(result.phase) + 100 * static_cast<int>(result.saturated) +
          static_cast<int>(result.reason);
 }}
 int follow(double time, const double* q, const double* reference, double* out) {{
@@ -43,7 +43,7 @@ int follow(double time, const double* q, const double* reference, double* out) {
     wanted.acceleration[a] = reference[2 * actuators + a];
   }}
   const StepResult result = controller.step(time, q, &wanted, out);
-  return 100 * static_cast<int>(result.phase) + 10 * static_cast<int>(result.saturated) +
+  return 1000 * static_cast<int>(result.phase) + 100 * static_cast<int>(result.saturated) +
          static_cast<int>(result.reason);
 }}
 double share() {{ return controller.bandwidth_share(); }}
@@ -52,7 +52,7 @@ double share() {{ return controller.bandwidth_share(); }}
 PHASES = ('off', 'holding', 'following', 'stopping', 'resting')
 REASONS = (
     *('none', 'asked', 'tracking_bound', 'tracking_fault', 'stroke_left', 'overspeed'),
-    *('model_failed', 'bad_reference', 'runaway', 'bad_state'),
+    *('model_failed', 'bad_reference', 'runaway', 'bad_state', 'reference_ended'),
 )
 
 
@@ -86,7 +86,7 @@ class CppController:
         else:
             wanted = np.concatenate(reference)
             code = self._library.follow(time, pointer(measured), pointer(wanted), pointer(out))
-        return PHASES[code // 100], REASONS[code % 10], bool(code // 10 % 10), out
+        return PHASES[code // 1000], REASONS[code % 100], bool(code // 100 % 10), out
 
     def stop(self) -> None:
         self._library.stop()

@@ -18,6 +18,8 @@ FORMATS = {
 FORMS = {
     'closed': 'all constraints (mjcf, urdf; the default there)',
     'graph': 'every loop a joint, which Gazebo drops (sdf; the default there)',
+    'inverse_dynamics_solver': 'a ROS 2 package with a plugin of inverse_dynamics_solver (cpp)',
+    'ros2_control': 'a ROS 2 package with a chainable controller (cpp)',
     'gazebo': 'a tree that Gazebo Harmonic welds together at the start (sdf)',
     'tree': 'without the constraints, loops open (urdf)',
 }

@@ -41,6 +41,7 @@ enum class Reason {
   bad_reference,  // not finite
   runaway,        // `fault_position_error` while the robot stops: off at once
   bad_state,      // measured positions or times that cannot be: off at once
+  reference_ended,
 };
 
 struct StepResult {
@@ -54,12 +55,12 @@ class Controller {
  public:
   explicit Controller(const ControllerOptions& options = {}) noexcept : options_(options) {}
 
-  // Hold the robot where it is measured; false, and off, where that is no configuration.
-  bool activate(double time, const double* measured) noexcept {
+  // Hold the robot where it is measured or, with a velocity, where it comes to rest from there;
+  // false, and off, where that is no configuration.
+  bool activate(double time, const double* measured, const double* velocity = nullptr) noexcept {
     phase_ = Phase::off;
     reason_ = Reason::none;
-    at_ = home();
-    if (!std::isfinite(time) || !walk(measured)) return false;
+    if (!std::isfinite(time) || reach(measured, at_) != Status::ok) return false;
     for (int a = 0; a < actuators; ++a) {
       desired_.position[a] = measured[a];
       desired_.velocity[a] = desired_.acceleration[a] = 0.0;
@@ -69,6 +70,15 @@ class Controller {
     has_command_ = false;
     last_time_ = time;
     fast_for_ = 0.0;
+    coasting_ = false;
+    if (velocity != nullptr) {
+      double limited[actuators];
+      for (int a = 0; a < actuators; ++a) {
+        const double speed = std::isfinite(velocity[a]) ? velocity[a] : 0.0;
+        limited[a] = std::fmax(-velocity_limit[a], std::fmin(velocity_limit[a], speed));
+      }
+      begin_stop(Reason::none, measured, limited, options_.stop_time);
+    }
     phase_ = Phase::holding;
     return true;
   }
@@ -82,6 +92,22 @@ class Controller {
 
   void power_off() noexcept {
     if (phase_ != Phase::off) turn_off(Reason::asked);
+  }
+
+  // Forces `command` to leave with the drives when `step` is not called any more, and off: those
+  // that hold the robot where it is measured or, failing that, where it is desired. No servo
+  // corrects them: brakes must close, or friction bear what they are off. Zero where it was off.
+  void release(const double* measured, double* command) noexcept {
+    for (int a = 0; a < actuators; ++a) command[a] = 0.0;
+    if (phase_ == Phase::off) return;
+    phase_ = Phase::off;
+    if (gravity(measured, at_, force_) != Status::ok &&
+        gravity(desired_.position, at_, force_) != Status::ok) {
+      return;
+    }
+    for (int a = 0; a < actuators; ++a) {
+      command[a] = std::fmax(-force_limit[a], std::fmin(force_limit[a], force_[a]));
+    }
   }
 
   // Forces `command` for what is measured at `time` [s]. Without a reference the robot holds; one
@@ -134,7 +160,6 @@ class Controller {
   static constexpr double memory = @memory@;  // [s]
   static constexpr double braking_share = @braking_share@;
   static constexpr double smooth_peak = @smooth_peak@;
-  static constexpr int walk_steps = 50;  // from home to where the robot is activated
   static constexpr double proportional[actuators] = {@proportional@};
   static constexpr double derivative[actuators] = {@derivative@};
   static constexpr double inertia[actuators] = {@inertia@};
@@ -142,18 +167,6 @@ class Controller {
   static constexpr double velocity_limit[actuators] = {@velocity_limit@};
   static constexpr double lower[actuators] = {@lower@};
   static constexpr double upper[actuators] = {@upper@};
-
-  // Goes from home to the measured positions, so that the loops stay in the assembly of home.
-  bool walk(const double* measured) noexcept {
-    double start[actuators], q[actuators];
-    for (int a = 0; a < actuators; ++a) start[a] = at_.joints[actuator_joint(a)];
-    for (int step = 1; step <= walk_steps; ++step) {
-      const double share = static_cast<double>(step) / walk_steps;
-      for (int a = 0; a < actuators; ++a) q[a] = start[a] + share * (measured[a] - start[a]);
-      if (forward_kinematics(q, at_) != Status::ok) return false;
-    }
-    return true;
-  }
 
   StepResult off() const noexcept {
     StepResult result;
@@ -187,15 +200,17 @@ class Controller {
         if (finite) {
           desired_ = *reference;
           phase_ = Phase::following;
+          coasting_ = false;
           return;
         }
         begin_stop(Reason::bad_reference, desired_.position, desired_.velocity,
                    options_.stop_time);
       } else if (phase_ == Phase::following) {
-        begin_stop(Reason::asked, desired_.position, desired_.velocity, options_.stop_time);
+        begin_stop(Reason::reference_ended, desired_.position, desired_.velocity,
+                   options_.stop_time);
       }
     }
-    if (phase_ == Phase::stopping) {
+    if (phase_ == Phase::stopping || coasting_) {
       if (!stop_begun_) {
         stop_begun_ = true;
         stop_from_ = time;
@@ -209,7 +224,7 @@ class Controller {
         desired_.velocity[a] = (1.0 - blend) * stop_velocity_[a];
         desired_.acceleration[a] = -slope / stop_duration_ * stop_velocity_[a];
       }
-      if (u >= 1.0) phase_ = Phase::resting;
+      if (u >= 1.0 && phase_ == Phase::stopping) phase_ = Phase::resting;
     }
   }
 
@@ -221,6 +236,7 @@ class Controller {
     }
     stop_duration_ = duration;
     stop_begun_ = false;
+    coasting_ = reason == Reason::none;
     reason_ = reason;
     phase_ = Phase::stopping;
   }
@@ -337,6 +353,7 @@ class Controller {
   double stop_duration_ = 1.0, stop_from_ = 0.0;
   double held_ = 0.0, share_ = 1.0, fast_for_ = 0.0;
   bool fresh_ = true, has_command_ = false, stop_begun_ = false;
+  bool coasting_ = false;  // holding, but still on the way to rest
 };
 
 }  // namespace pkm::@name@

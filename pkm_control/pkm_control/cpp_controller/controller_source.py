@@ -32,11 +32,7 @@ def controller_header(
     """
     gains = gains or servo_gains(model)
     name = cpp_name(model.description)
-    chosen = {
-        key: value
-        for key, value in asdict(options or ControllerOptions()).items()
-        if key not in UNUSED
-    }
+    chosen = option_values(options)
     numbers: Mapping[str, float] = {
         'held_damping': HELD_DAMPING,
         'memory': MEMORY,
@@ -65,6 +61,12 @@ def controller_header(
         },
     }
     return f'{name}_controller.hpp', filled(TEMPLATE.read_text(), values)
+
+
+def option_values(options: ControllerOptions | None = None) -> dict[str, float]:
+    """Options that the C++ has, by default those of the Python controller."""
+    values = asdict(options or ControllerOptions())
+    return {key: value for key, value in values.items() if key not in UNUSED}
 
 
 def _bounded(value: float) -> str:

@@ -4,13 +4,10 @@
 // and the generated functions of one mechanism; a configuration are its joints and the pose of
 // its platform.
 
-constexpr double largest_step = 0.3;  // of Newton: angles [rad], lengths over the robot's size
-// A step this small ends the search: it is made, and leaves its square.
+// A step of Newton this small ends the search: it is made, and leaves its square.
 constexpr double step_tolerance = 3e-7;
-constexpr double turn_tolerance = 1e-9;   // changes of steps below it are rounding errors
-constexpr double residual_tolerance = 1e-6;  // of closing rows that were left out as redundant
-constexpr double least_determinant = 1e-11;  // by that at home: singular
 constexpr int most_steps = 12;  // a start from the last cycle needs two or three
+constexpr int steps_from_home = 50;  // of a few per cent of a stroke each
 
 // Turns a rotation (3, 3) by a rotation vector of the base frame.
 inline void turn(const double* vector, double* rotation) noexcept {
@@ -44,7 +41,7 @@ inline bool all_finite(const double* values, int count) noexcept {
 
 // Status of a determinant that is given by its value at home.
 inline Status branch_status(double determinant) noexcept {
-  if (!(std::fabs(determinant) > least_determinant)) return Status::singular;
+  if (!(std::fabs(determinant) > Robot::least_determinant)) return Status::singular;
   return determinant > 0.0 ? Status::ok : Status::wrong_branch;
 }
 
@@ -86,7 +83,7 @@ inline void place_platform(Configuration& at) noexcept {
 // Whether Newton's step shrinks as it does near a solution; slower, it may lead to another
 // assembly of the mechanism.
 inline bool shrinks(double longest, double before) noexcept {
-  return longest <= std::fmax(before, turn_tolerance);
+  return longest <= std::fmax(before, Robot::turn_tolerance);
 }
 
 // Sign that Coulomb friction has: linear about standstill.

@@ -18,6 +18,7 @@ from pkm_dynamics.codegen.programs import BUILDERS
 from pkm_dynamics.cpp.emitter import filled, function_text, literal
 from pkm_dynamics.drive_forces import COSINE, OFFSET, SINE, STIFFNESS
 from pkm_dynamics.friction_laws import LAWS, DriveFriction
+from pkm_dynamics.layout import LARGEST_STEP, LEAST_DETERMINANT, RESIDUAL_TOLERANCE, TURN_TOLERANCE
 from pkm_dynamics.mechanism import Mechanism
 from pkm_dynamics.model import ClosedChainModel
 
@@ -197,6 +198,10 @@ class _Writer:
             'length_scale': float(m.length_scale),
             'actuation_determinant': float(m.actuation_determinant),
             'transition_velocity': float(m.transition_velocity),
+            'largest_step': LARGEST_STEP,
+            'turn_tolerance': TURN_TOLERANCE,
+            'residual_tolerance': RESIDUAL_TOLERANCE,
+            'least_determinant': LEAST_DETERMINANT,
         }
         integer_arrays: dict[str, Any] = {
             'component_start': m.component_start,

@@ -10,7 +10,7 @@ Status close(const double* position, const double* rotation, Configuration& here
   if (!all_finite(position, 3) || !all_finite(rotation, 9)) return Status::not_finite;
   for (int k = 0; k < 3; ++k) here.position[k] = position[k];
   for (int k = 0; k < 9; ++k) here.rotation[k] = rotation[k];
-  double before = largest_step;
+  double before = Robot::largest_step;
   for (int step = 0; step < most_steps; ++step) {
     double longest = 0.0;
     const Status status = close_at_pose(here, longest);
@@ -37,7 +37,7 @@ Status inverse_kinematics(
 Status forward_kinematics(const double* q, Configuration& at) noexcept {
   if (!all_finite(q, actuators)) return Status::not_finite;
   Configuration here = at;
-  double before = largest_step;
+  double before = Robot::largest_step;
   for (int step = 0; step < most_steps; ++step) {
     double change[Robot::velocities], gap = 0.0;
     const Status status = actuator_change(here, q, change, gap);
@@ -47,7 +47,7 @@ Status forward_kinematics(const double* q, Configuration& at) noexcept {
     if (!shrinks(longest, before)) return Status::too_far;
     move(change, here);
     if (longest < step_tolerance) {
-      if (!(gap <= residual_tolerance * (1.0 + Robot::length_scale))) return Status::not_converged;
+      if (!(gap <= Robot::residual_tolerance * (1.0 + Robot::length_scale))) return Status::not_converged;
       place_platform(here);
       if (status == Status::ok) at = here;
       return status;
@@ -57,13 +57,27 @@ Status forward_kinematics(const double* q, Configuration& at) noexcept {
   return Status::not_converged;
 }
 
+Status reach(const double* q, Configuration& at) noexcept {
+  Configuration here = home();
+  double start[actuators], next[actuators];
+  for (int a = 0; a < actuators; ++a) start[a] = here.joints[actuator_joint(a)];
+  for (int step = 1; step <= steps_from_home; ++step) {
+    const double share = static_cast<double>(step) / steps_from_home;
+    for (int a = 0; a < actuators; ++a) next[a] = start[a] + share * (q[a] - start[a]);
+    const Status status = forward_kinematics(next, here);
+    if (status != Status::ok) return status;
+  }
+  at = here;
+  return Status::ok;
+}
+
 namespace {
 
 // Forces at a configuration for rates of the independent coordinates; fills all rates.
 Status forces_at(
-    const Configuration& at, const double* rates, const double* rates_dot, double* all,
-    double* all_dot, double* force) noexcept {
-  const Status status = tree_forces(at, rates, rates_dot, all, all_dot, force);
+    const Configuration& at, const Systems& w, const double* rates, const double* rates_dot,
+    double* all, double* all_dot, double* force) noexcept {
+  const Status status = tree_forces(at, w, rates, rates_dot, all, all_dot, force);
   if (status != Status::ok) return status;
   add_drive_forces(at, all, force);
   return all_finite(force, actuators) ? Status::ok : Status::singular;
@@ -78,25 +92,29 @@ Status forces_of_platform(
   Configuration here = at;
   Status status = close(position, rotation, here);
   if (status != Status::ok) return status;
+  Systems w;
+  status = linearise(here, w);
+  if (status != Status::ok) return status;
   double all[Robot::velocities], all_dot[Robot::velocities];
-  status = forces_at(here, twist, acceleration, all, all_dot, force);
+  status = forces_at(here, w, twist, acceleration, all, all_dot, force);
   if (status == Status::ok) at = here;
   return status;
 }
 
 namespace {
 
-// Configuration, rates of all coordinates and forces for a motion of the actuators.
+// Configuration, its systems, rates of all coordinates and forces for a motion of the actuators.
 Status of_actuators(
-    const double* q, const double* qd, const double* qdd, Configuration& here, double* all,
-    double* all_dot, double* force) noexcept {
+    const double* q, const double* qd, const double* qdd, Configuration& here, Systems& w,
+    double* all, double* all_dot, double* force) noexcept {
   if (!all_finite(qd, actuators) || !all_finite(qdd, actuators)) return Status::not_finite;
   Status status = forward_kinematics(q, here);
   if (status != Status::ok) return status;
-  double rates[Robot::independents], rates_dot[Robot::independents];
-  status = independent_rates(here, qd, qdd, rates, rates_dot);
+  status = linearise(here, w);
   if (status != Status::ok) return status;
-  return forces_at(here, rates, rates_dot, all, all_dot, force);
+  double rates[Robot::independents], rates_dot[Robot::independents];
+  independent_rates(here, w, qd, qdd, rates, rates_dot);
+  return forces_at(here, w, rates, rates_dot, all, all_dot, force);
 }
 
 }  // namespace
@@ -105,8 +123,9 @@ Status forces_of_actuators(
     const double* q, const double* qd, const double* qdd, Configuration& at,
     double* force) noexcept {
   Configuration here = at;
+  Systems w;
   double all[Robot::velocities], all_dot[Robot::velocities];
-  const Status status = of_actuators(q, qd, qdd, here, all, all_dot, force);
+  const Status status = of_actuators(q, qd, qdd, here, w, all, all_dot, force);
   if (status == Status::ok) at = here;
   return status;
 }
@@ -120,8 +139,9 @@ Status regressor(
     const double* q, const double* qd, const double* qdd, Configuration& at,
     double* columns) noexcept {
   Configuration here = at;
+  Systems w;
   double all[Robot::velocities], all_dot[Robot::velocities], unused[actuators];
-  Status status = of_actuators(q, qd, qdd, here, all, all_dot, unused);
+  const Status status = of_actuators(q, qd, qdd, here, w, all, all_dot, unused);
   if (status != Status::ok) return status;
   double in[start_of_rates + 2 * Robot::velocities + transfer_inputs];
   put(here, in);
@@ -129,8 +149,7 @@ Status regressor(
     in[start_of_rates + v] = all[v];
     in[start_of_rates + Robot::velocities + v] = all_dot[v];
   }
-  status = put_transfer(here, in + start_of_rates + 2 * Robot::velocities);
-  if (status != Status::ok) return status;
+  put_transfer(w, in + start_of_rates + 2 * Robot::velocities);
   double out[Robot::columns_outputs];
   Robot::columns(in, out);
   constexpr int width = 9 + 6 * actuators;

@@ -54,6 +54,9 @@ Status inverse_kinematics(
 // Configuration at positions q of the actuators, from one nearby.
 Status forward_kinematics(const double* q, Configuration& at) noexcept;
 
+// The same from anywhere: in steps from home, so that the loops stay in the assembly of home.
+Status reach(const double* q, Configuration& at) noexcept;
+
 // Forces [N, N m] of the actuators for a motion of the platform: twist and its derivative are
 // velocity (3) and angular velocity (3) in the base frame.
 Status forces_of_platform(

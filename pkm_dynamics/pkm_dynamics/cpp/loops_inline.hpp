@@ -1,4 +1,9 @@
-// The loops by generated functions that solve them.
+// The loops by generated functions that solve them: nothing is kept between those.
+struct Systems {};
+
+inline Status linearise(const Configuration& /*at*/, Systems& /*w*/) noexcept {
+  return Status::ok;
+}
 
 // Change of all coordinates that would bring the actuators to positions.
 inline Status actuator_change(
@@ -14,8 +19,8 @@ inline Status actuator_change(
 
 // Forces of bodies, friction and rotors for rates of the independent coordinates; all rates.
 inline Status tree_forces(
-    const Configuration& at, const double* rates, const double* rates_dot, double* all,
-    double* all_dot, double* force) noexcept {
+    const Configuration& at, const Systems& /*w*/, const double* rates, const double* rates_dot,
+    double* all, double* all_dot, double* force) noexcept {
   double in[start_of_rates + 2 * Robot::independents];
   double out[2 * Robot::velocities + 12 + actuators + 1];
   put(at, in);
@@ -35,6 +40,4 @@ inline Status tree_forces(
 // `columns` solves the loops itself.
 constexpr int transfer_inputs = 0;
 
-inline Status put_transfer(const Configuration& /*at*/, double* /*transfer*/) noexcept {
-  return Status::ok;
-}
+inline void put_transfer(const Systems& /*w*/, double* /*transfer*/) noexcept {}

@@ -192,33 +192,26 @@ inline Status actuator_change(
 }
 
 // Rates of the independent coordinates for those of the actuators.
-inline Status independent_rates(
-    const Configuration& at, const double* qd, const double* qdd, double* rates,
+inline void independent_rates(
+    const Configuration& at, const Systems& w, const double* qd, const double* qdd, double* rates,
     double* rates_dot) noexcept {
   for (int a = 0; a < actuators; ++a) {
     rates[a] = qd[a];
     rates_dot[a] = qdd[a];
   }
-  if (!Robot::platform_is_independent) return Status::ok;
-  Systems w;
-  const Status status = linearise(at, w);
-  if (status == Status::singular) return status;
+  if (!Robot::platform_is_independent) return;
   const double still[Robot::independents] = {};
   double all[Robot::velocities], bias[Robot::velocities];
   solve(w.actuation, actuators, w.actuation_pivots, rates);
   complete(at, w, rates, still, all, bias);
   for (int a = 0; a < actuators; ++a) rates_dot[a] -= bias[Robot::actuated[a]];
   solve(w.actuation, actuators, w.actuation_pivots, rates_dot);
-  return Status::ok;
 }
 
 // Forces of bodies, friction and rotors for rates of the independent coordinates; all rates.
 inline Status tree_forces(
-    const Configuration& at, const double* rates, const double* rates_dot, double* all,
-    double* all_dot, double* force) noexcept {
-  Systems w;
-  const Status status = linearise(at, w);
-  if (status == Status::singular) return status;
+    const Configuration& at, const Systems& w, const double* rates, const double* rates_dot,
+    double* all, double* all_dot, double* force) noexcept {
   complete(at, w, rates, rates_dot, all, all_dot);
   double in[start_of_rates + 2 * Robot::velocities], out[12 + Robot::velocities];
   put(at, in);
@@ -236,16 +229,13 @@ inline Status tree_forces(
   if (Robot::platform_is_independent) {
     solve_transposed(w.actuation, actuators, w.actuation_pivots, force);
   }
-  return status;
+  return Status::ok;
 }
 
 // Further inputs of `columns`: rates (velocities, actuators) of all coordinates by the actuators'.
 constexpr int transfer_inputs = Robot::velocities * actuators;
 
-inline Status put_transfer(const Configuration& at, double* transfer) noexcept {
-  Systems w;
-  const Status status = linearise(at, w);
-  if (status == Status::singular) return status;
+inline void put_transfer(const Systems& w, double* transfer) noexcept {
   for (int a = 0; a < actuators; ++a) {
     double unit[actuators] = {};
     unit[a] = 1.0;
@@ -254,7 +244,6 @@ inline Status put_transfer(const Configuration& at, double* transfer) noexcept {
     add_mapped(w, unit, column);
     for (int v = 0; v < Robot::velocities; ++v) transfer[v * actuators + a] = column[v];
   }
-  return Status::ok;
 }
 
 // Which assembly a configuration belongs to.

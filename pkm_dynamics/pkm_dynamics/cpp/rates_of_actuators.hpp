@@ -7,12 +7,11 @@ inline Status close_at_pose(Configuration& /*here*/, double& /*longest*/) noexce
 inline Status branch_of(const Configuration& /*at*/) noexcept { return Status::not_available; }
 
 // Rates of the independent coordinates for those of the actuators.
-inline Status independent_rates(
-    const Configuration& /*at*/, const double* qd, const double* qdd, double* rates,
-    double* rates_dot) noexcept {
+inline void independent_rates(
+    const Configuration& /*at*/, const Systems& /*w*/, const double* qd, const double* qdd,
+    double* rates, double* rates_dot) noexcept {
   for (int a = 0; a < actuators; ++a) {
     rates[a] = qd[a];
     rates_dot[a] = qdd[a];
   }
-  return Status::ok;
 }

@@ -19,9 +19,9 @@ inline Status branch_of(const Configuration& at) noexcept {
 }
 
 // Rates of the independent coordinates for those of the actuators.
-inline Status independent_rates(
-    const Configuration& at, const double* qd, const double* qdd, double* rates,
-    double* rates_dot) noexcept {
+inline void independent_rates(
+    const Configuration& at, const Systems& /*w*/, const double* qd, const double* qdd,
+    double* rates, double* rates_dot) noexcept {
   double in[start_of_rates + 2 * actuators], out[2 * Robot::velocities + 12];
   put(at, in);
   for (int a = 0; a < actuators; ++a) {
@@ -33,5 +33,4 @@ inline Status independent_rates(
     rates[i] = out[Robot::independent[i]];
     rates_dot[i] = out[Robot::velocities + Robot::independent[i]];
   }
-  return Status::ok;
 }

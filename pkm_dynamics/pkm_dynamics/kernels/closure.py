@@ -31,18 +31,21 @@ from pkm_dynamics.kernels.work import (
     put_block,
     put_configuration,
 )
-from pkm_dynamics.layout import LANES, LARGEST_STEP, LEAST_DETERMINANT, STEP_TOLERANCE
+from pkm_dynamics.layout import (
+    LANES,
+    LARGEST_STEP,
+    LARGEST_TURN,
+    LEAST_DETERMINANT,
+    RESIDUAL_TOLERANCE,
+    SMALLEST_STEP,
+    STEP_TOLERANCE,
+    TURN_TOLERANCE,
+)
 
 CONVERGED, NOT_CONVERGED, SINGULAR, WRONG_BRANCH = 0, 1, 2, 3
 BY_PLATFORM, BY_ACTUATORS = 0, 1
-# Of rows that were left out as redundant; the chosen ones close with the last step.
-RESIDUAL_TOLERANCE = 1e-6
 MAX_ITERATIONS = 500
 _BLOCK_ITERATIONS = 12
-# Relative change of the Newton step over one step; below it, changes are rounding errors.
-LARGEST_TURN = 0.1
-TURN_TOLERANCE = 1e-9
-SMALLEST_STEP = 1e-5
 
 
 @compiled

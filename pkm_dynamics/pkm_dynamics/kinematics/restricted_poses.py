@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 
 from pkm_dynamics.array_types import Booleans, Floats, Integers
 from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_vectors
+from pkm_dynamics.layout import (
+    LARGEST_STEP,
+    LARGEST_TURN,
+    SMALLEST_STEP,
+    STEP_TOLERANCE,
+    TURN_TOLERANCE,
+)
 
 POSE_TOLERANCE = 1e-6  # [m, rad] by which the platform may miss a pose that it is said to take
-_STEP_TOLERANCE = 1e-11
-_LARGEST_STEP = 0.3
-_SMALLEST_STEP = 1e-5
-_LARGEST_TURN = 0.1
-_TURN_TOLERANCE = 1e-9
 _MAX_ITERATIONS = 200
 # Weights of a pose error whose rotation hardly counts: it only decides where positions agree.
 _FREE_ROTATION = np.array([1.0] * 3 + [1e-4] * 3)
@@ -95,11 +97,11 @@ class PoseSolver:
         step[active], miss[active] = self._steps(
             position[active], rotation[active], found.take(active), weight
         )
-        stride = np.full(len(position), _LARGEST_STEP)
+        stride = np.full(len(position), LARGEST_STEP)
         cost = self._cost(position, rotation, found, weight)
         for _ in range(_MAX_ITERATIONS):
             size = self._size(step)
-            active = active[(size[active] > _STEP_TOLERANCE) & (stride[active] > _SMALLEST_STEP)]
+            active = active[(size[active] > STEP_TOLERANCE) & (stride[active] > SMALLEST_STEP)]
             if len(active) == 0:
                 break
             scale = np.minimum(1.0, stride[active] / size[active])[:, None]
@@ -110,8 +112,8 @@ class PoseSolver:
             new_step, new_miss = self._steps(position[moved], rotation[moved], trial, weight)
             turn = self._size(new_step - (1.0 - scale) * step[moved])
             stuck = np.zeros(len(moved), dtype=bool)
-            room = 0.7 * _LARGEST_TURN * size[moved] / np.maximum(turn, 1e-300)
-            good = (turn <= _LARGEST_TURN * size[moved]) | (turn <= _TURN_TOLERANCE)
+            room = 0.7 * LARGEST_TURN * size[moved] / np.maximum(turn, 1e-300)
+            good = (turn <= LARGEST_TURN * size[moved]) | (turn <= TURN_TOLERANCE)
             if nearest is not None:
                 new_cost = self._cost(position[moved], rotation[moved], trial, weight)
                 good, room = new_cost < cost[moved], np.ones(len(moved))
@@ -120,7 +122,7 @@ class PoseSolver:
             stride[active[~closed]] *= 0.25
             stride[moved] = np.where(
                 good,
-                np.minimum(stride[moved] * np.clip(room, 0.5, 3.0), _LARGEST_STEP),
+                np.minimum(stride[moved] * np.clip(room, 0.5, 3.0), LARGEST_STEP),
                 scale[:, 0] * size[moved] * np.clip(room, 0.25, 0.5),
             )
             stride[moved[stuck]] = 0.0
