@@ -1,4 +1,4 @@
-"""The package with a plugin of inverse_dynamics_solver: its files and, where it builds, its forces."""
+"""Package with a plugin of inverse_dynamics_solver: its files and, where it builds, its forces."""
 
 from __future__ import annotations
 
