@@ -164,7 +164,7 @@ def test_sdf_in_a_reader_of_its_own(robot, form):
     if form == 'gazebo':  # larger stand-ins; rotors on struts that turn have angular momentum
         tolerance = 1e-2 if any('on a screw' in line for line in exported.losses) else 1e-4
     assert_same(engine, model, motion, parameters_left(model, lost), tolerance)
-    solid = ClosedChainModel(with_stand_ins(description, 1e-6 if form == 'gazebo' else 1e-10))
+    solid = ClosedChainModel(with_stand_ins(description, 1e-6 if form == 'gazebo' else 1e-12))
     heavier = any('kg and' in line for line in exported.losses)  # no neighbour to take it from
     exact = tolerance if heavier or tolerance > 1e-4 else 1e-9
     assert_same(engine, solid, motion, parameters_left(solid, lost), exact)

@@ -119,8 +119,8 @@ def test_closures_leave_the_described_mobility(kind):
 
 def test_massless_link_gets_the_documented_stand_in(palida):
     model, _ = loaded(build_mjcf(with_link(palida, 'leg1_ring', None)).text)
-    assert model.body('leg1_ring').mass[0] == 1e-8
-    np.testing.assert_allclose(model.body('leg1_ring').inertia, 1e-10)
+    assert model.body('leg1_ring').mass[0] == 1e-10
+    np.testing.assert_allclose(model.body('leg1_ring').inertia, 1e-12)
 
 
 def test_tree_urdf_drops_the_constraints_alone(palida):
@@ -233,7 +233,7 @@ def test_losses_are_named(palida):
         assert mean in exported.losses
         assert sum(cut in line for line in exported.losses) == 1
         assert sum('rotor' in line for line in exported.losses) == rotors
-        assert "link 'leg1_ring' has no mass: 1e-10 kg m^2 are added to it" in exported.losses
+        assert "link 'leg1_ring' has no mass: 1e-12 kg m^2 are added to it" in exported.losses
         assert all(f'<!-- lost: {line} -->' in exported.text for line in exported.losses)
         with pytest.raises(ExportError, match=f'written as {format} without losses.*leg1_top'):
             pkm_description.build_export(odd, format, strict=True)

@@ -401,8 +401,8 @@ def test_shapes_and_exports_stay_what_they_are():
 def test_massless_links_are_written_with_their_stand_ins():
     plain = changed(serial_arm(), 'links', 'turret', inertial=None)
     element = tree(plain).find(".//link[@name='turret']/inertial")
-    assert element.findtext('mass') == '1e-08'
-    assert element.findtext('inertia/ixx') == '1e-10' and element.findtext('inertia/ixy') == '0.0'
+    assert element.findtext('mass') == '1e-10'
+    assert element.findtext('inertia/ixx') == '1e-12' and element.findtext('inertia/ixy') == '0.0'
     base = tree(plain).find(".//link[@name='base_link']")
     assert base.find('inertial') is None
 

@@ -107,8 +107,8 @@ def taken(description, found, donor, place, tensor=0.0):
 
 
 STAND_IN = Inertial(TINY_MASS, np.zeros(3), TINY_INERTIA * np.eye(3))
-ONLY_TURNING = "link '{}' has no mass: 1e-10 kg m^2 are added to it"
-ALL_ADDED = "link '{}' has no mass: 1e-08 kg and 1e-10 kg m^2 are added to it"
+ONLY_TURNING = "link '{}' has no mass: 1e-12 kg m^2 are added to it"
+ALL_ADDED = "link '{}' has no mass: 1e-10 kg and 1e-12 kg m^2 are added to it"
 
 
 def untouched(description, found, *names):
@@ -149,7 +149,7 @@ def test_mass_is_made_up_where_no_neighbour_has_it():
 
 
 def test_mass_is_made_up_where_the_neighbour_is_too_light_or_has_none():
-    description, found = chain('a', 'b', massless=['b'], masses=[('a', 0.5e-8)])
+    description, found = chain('a', 'b', massless=['b'], masses=[('a', 0.5e-10)])
     untouched(description, found, 'a', 'platform')
     assert found.losses == [ALL_ADDED.format('b')]
     description, found = chain('a', 'b', 'c', massless=['b', 'c'])

@@ -57,8 +57,8 @@ def build_mjcf(
     of its name.
 
     MuJoCo refuses moving bodies without inertia: a massless link, and a universal closure's
-    ring, gets 1e-8 kg and 1e-10 kg m^2 (the mass is taken from a neighbour where that is
-    exact), and a principal inertia below 1e-10 kg m^2 is raised by as much. A closure at
+    ring, gets 1e-10 kg and 1e-12 kg m^2 (the mass is taken from a neighbour where that is
+    exact), and a principal inertia below 1e-12 kg m^2 is raised by as much. A closure at
     such a body is soft unless its `body_invweight0` is bounded after loading, as the
     simulated plant does. MJCF has symmetric friction only: of an asymmetric one the mean of
     both directions is written. The spring of a drive is the joint's `stiffness` with its offset

@@ -153,9 +153,14 @@ def add_inertial(body: etree._Element, link: str, inertial: Inertial | None) -> 
     Raises ExportError if no rigid body has this inertia.
     """
     mass, com, inertia = _solid(link, inertial)
-    full = numbers([*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]])
-    place = {'pos': numbers(com), 'mass': number(mass)}
-    etree.SubElement(body, 'inertial', **place, fullinertia=full)
+    given = {'pos': numbers(com), 'mass': number(mass)}
+    moments = np.diag(inertia)
+    if np.any(inertia != np.diag(moments)):
+        # MuJoCo 3.3 finds the axes of a full inertia to eight digits only
+        moments, axes = np.linalg.eigh(inertia)
+        axes[:, 0] *= np.sign(np.linalg.det(axes))
+        given['quat'] = numbers(mat2quat(axes))
+    etree.SubElement(body, 'inertial', **given, diaginertia=numbers(moments))
 
 
 def is_thin(inertial: Inertial) -> bool:
