@@ -33,6 +33,7 @@ VERBS = (
     'compare',
     'monitor',
     'view',
+    'learned',
     'study',
     'demo',
     'bench',

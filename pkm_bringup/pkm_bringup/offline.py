@@ -17,6 +17,7 @@ from pkm_control.feedforward import (
     nominal_feedforward,
 )
 from pkm_control.gains import servo_gains
+from pkm_control.learning.repetition import Repetition
 from pkm_description import Description, MotorSide, Payload, with_force_constants, with_payload
 from pkm_description.description import JOINT, MOTOR
 from pkm_description.errors import SimulationError
@@ -75,12 +76,14 @@ def simulate(
     plant: Description | None = None,
     progress: Callable[[str, float | None], None] = lambda phase, fraction: None,
     disturb: Callable[[float, SimulatedPlant], None] = lambda elapsed, plant: None,
+    repetition_of: Callable[[Execution], Repetition] | None = None,
 ) -> ClosedLoopRecording:
     """Check a motion, then run it on the simulated robot.
 
     `ramp_time` [s] is from rest to full speed and back. `plant` is what is simulated where it is
     not what the controller knows: with a payload, with other force constants. `disturb` is called
-    before each step with the time since the beginning [s], to push the robot. Raises
+    before each step with the time since the beginning [s], to push the robot. `repetition_of` gets
+    the execution and returns a repetition that is learned from. Raises
     FeasibilityError where the motion leaves a limit, SimulationError where it did not run to its
     end.
     """
@@ -97,7 +100,11 @@ def simulate(
     given = (simulated, controller, trajectory, periods, ramp_time)
     limit = 2.0 * duration + 10.0
     recording = run_closed_loop(
-        *given, settle_time=SETTLE_TIME, before_step=report, time_limit=limit
+        *given,
+        settle_time=SETTLE_TIME,
+        before_step=report,
+        time_limit=limit,
+        repetition_of=repetition_of,
     )
     outcome = recording.outcome
     if outcome is None or not outcome.succeeded:

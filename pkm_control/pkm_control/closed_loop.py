@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pkm_control.control_types import Outcome, StepResult
 from pkm_control.controller import TrajectoryController
+from pkm_control.learning.repetition import Repetition
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.trajectories import Phase, Trajectory
+from pkm_dynamics.trajectories import Execution, Phase, Trajectory
 
 # Fields of a recording, and those of a cycle's result that they collect.
 OF_RESULT = {
@@ -90,6 +91,7 @@ def run_closed_loop(
     settle_time: float = 0.5,
     before_step: Callable[[float, TrajectoryController], None] | None = None,
     time_limit: float = 600.0,
+    repetition_of: Callable[[Execution], Repetition] | None = None,
 ) -> ClosedLoopRecording:
     """Hold, follow `trajectory` from the plant's latest sample, and come to rest.
 
@@ -97,7 +99,8 @@ def run_closed_loop(
     `approach_speed` are those of `Execution`. The robot rests for `settle_time` [s] before and
     after the motion; the loop ends after `time_limit` [s] even if the motion has not.
     `before_step` gets the time and the controller before each cycle, to stop a motion or
-    replace the feedforward. Raises ControlFault when the controller stops commanding, and
+    replace the feedforward; `repetition_of` gets the execution and returns a repetition that is
+    learned from. Raises ControlFault when the controller stops commanding, and
     TrajectoryError for a malformed trajectory or argument.
     """
     if not controller.active:
@@ -114,7 +117,8 @@ def run_closed_loop(
         if elapsed > time_limit or (end is not None and elapsed > end):
             break
         if not started and elapsed >= settle_time:
-            controller.start(execution)
+            repetition = None if repetition_of is None else repetition_of(execution)
+            controller.start(execution, repetition=repetition)
             started = True
         if before_step is not None:
             before_step(elapsed, controller)

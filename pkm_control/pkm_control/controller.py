@@ -21,9 +21,10 @@ from pkm_control.control_types import (
     StepResult,
     TrackingStatistics,
 )
-from pkm_control.desired_motion import DesiredMotion
+from pkm_control.desired_motion import DesiredMotion, LearnedShare
 from pkm_control.feedforward import Feedforward
 from pkm_control.gains import ServoGains
+from pkm_control.learning.repetition import Repetition
 from pkm_control.plausibility import checked_interval, checked_positions
 from pkm_control.safeguards.bound_changes import check_at_any_time, check_errors
 from pkm_control.safeguards.drive_response import DriveResponse
@@ -79,8 +80,10 @@ class TrajectoryController:
         self._response = DriveResponse(model)
         self._limits = CommandLimits(model.force_limit, self.options.force_rise_time)
         self._change = ModelChange(feedforward, self.options.model_change_time)
+        self._learned_with = feedforward  # when the motion began
         self._desired: DesiredMotion | None = None
         self._reported = False  # whether somebody waits for the outcome of what moves
+        self._repetition: Repetition | None = None  # what moves, where it is learned from
         self._last_time: float | None = None  # [s] of the last cycle
         self._commanded: float | None = None  # [s] of the last command, bridged ones included
         self._measured, self._velocity = np.zeros((2, model.n_a))  # of the last cycle
@@ -94,6 +97,11 @@ class TrajectoryController:
     def active(self) -> bool:
         """Whether the controller commands forces."""
         return self._desired is not None
+
+    @property
+    def gains(self) -> ServoGains:
+        """Of the servo."""
+        return self._servo.gains
 
     @property
     def bandwidth_share(self) -> float:
@@ -162,9 +170,12 @@ class TrajectoryController:
             raise ControlFault(ErrorCode.BUSY, 'a motion is under way')
         return self._desired
 
-    def start(self, execution: Execution, largest_rate: float = 1.0) -> None:
+    def start(
+        self, execution: Execution, largest_rate: float = 1.0, repetition: Repetition | None = None
+    ) -> None:
         """Begin `execution` with the next cycle, at most at this rate of its speed.
 
+        A `repetition` of it adds its force within the feedforward's bound, and records errors.
         Raises ControlFault when the controller is not active, a motion is under way, or the
         execution does not start where the robot rests.
         """
@@ -180,7 +191,8 @@ class TrajectoryController:
         self._sighted_rate = 1.0
         self._pose.begin()
         desired.set_rate(min(self._rate, largest_rate), self.options.stop_time)
-        desired.start(execution)
+        desired.start(execution, repetition)
+        self._repetition, self._learned_with = repetition, self.feedforward
         self._reported = True
         self._ending = (ErrorCode.NONE, '')
         self._statistics = TrackingStatistics.empty(self.model.n_a)
@@ -310,6 +322,8 @@ class TrajectoryController:
         if moving:
             at_full_speed = desired.phase is Phase.RUN
             self._statistics.add(error, bool(saturated.any()), at_full_speed)
+        if moving and desired.learned is not None:
+            self._record(desired.learned, error, feedforward, bool(saturated.any()))
         opposed = self._response.check(time, self._servo.rate, self._velocity, force, command)
         self._supervise(interval, moving, error, opposed)
         ended = moving and desired.phase is Phase.HOLD and self._fault is fault
@@ -333,6 +347,15 @@ class TrajectoryController:
             outcome=self._ended(motion) if ended else None,
             fault=self._fault,
         )
+
+    def _record(
+        self, learned: LearnedShare, error: Floats, feedforward: Feedforward, saturated: bool
+    ) -> None:
+        """Tell a repetition of a cycle."""
+        assert self._repetition is not None
+        if feedforward is not self._learned_with:
+            self._repetition.spoil('another feedforward has taken over')
+        self._repetition.take(learned.time, learned.rate, error, learned.force, saturated)
 
     def _ended(self, motion: DesiredMotion) -> Outcome | None:
         """Rest where the motion has ended; its outcome, where somebody waits for it."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from pkm_control.feedforward import Feedforward
 from pkm_control.joint_stop import JointStop
+from pkm_control.learning.repetition import Repetition
 from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.array_types import Floats
@@ -25,6 +26,14 @@ class Progress(NamedTuple):
     time_left: float = 0.0
 
 
+class LearnedShare(NamedTuple):
+    """What a repetition has added to a cycle's force."""
+
+    time: float  # [s] of the execution
+    rate: float  # of its clock
+    force: Floats  # (n_a,) [N, N m], within the bound of the feedforward
+
+
 class DesiredState(NamedTuple):
     """Desired state of one cycle, arrays (n_a,), with the feedforward that belongs to it."""
 
@@ -34,6 +43,7 @@ class DesiredState(NamedTuple):
     phase: Phase = Phase.HOLD
     progress: Progress = Progress()
     rate: float = 1.0  # of the clock of the motion
+    learned: LearnedShare | None = None  # where the motion is one that is learned
 
 
 class DesiredMotion:
@@ -64,6 +74,7 @@ class DesiredMotion:
         self._origin: float | None = None  # [s] of the first cycle of the motion
         self._now: float | None = None  # [s] of the latest cycle of the motion, from its first
         self._execution: PacedExecution | None = None
+        self._repetition: Repetition | None = None
         self._braking: JointStop | None = None
         self.bounded = np.zeros(len(positions), dtype=bool)  # whose forces were in the latest cycle
         self._last = DesiredState(positions, zero[0], self._at_rest(feedforward), rate=rate)
@@ -91,8 +102,9 @@ class DesiredMotion:
         assert motion is not None  # where the model has failed nothing is planned
         return np.concatenate([motion.position[0], rotation_to_rpy(motion.rotation[0])])
 
-    def start(self, execution: Execution) -> None:
-        """Begin a motion with the next cycle."""
+    def start(self, execution: Execution, repetition: Repetition | None = None) -> None:
+        """Begin a motion with the next cycle, with what its repetitions have learned."""
+        self._repetition = repetition
         self._execution = PacedExecution(execution, self._rate)
         self._origin = self._now = None
 
@@ -166,14 +178,17 @@ class DesiredMotion:
         if self._origin is None:
             self._origin = time
         now = self._now = time - self._origin
+        inner, rate, _ = execution.clock.at(now)
+        learned = None if self._repetition is None else self._repetition.force(inner, rate)
         try:
             motion = execution.motion([now], self._model, initial=self._motion)
-            states = self._evaluated_at(motion, time, feedforward)
+            q, qd, force, added = self._evaluated_at(motion, time, feedforward, learned)
         except PkmError as error:
             raise PkmError(f'at t = {now:.4f} s: {error}') from error
         where = execution.state(now)
         progress = Progress(where.s, where.period_index, where.fraction, where.time_left)
-        return DesiredState(*states, where.phase, progress, execution.clock.at(now)[1])
+        share = None if learned is None else LearnedShare(inner, rate, added)
+        return DesiredState(q, qd, force, where.phase, progress, rate, share)
 
     def _off_path(self, braking: JointStop, time: float, feedforward: Feedforward) -> DesiredState:
         assert self._origin is not None
@@ -191,17 +206,23 @@ class DesiredMotion:
         return DesiredState(q, qd, force, phase, Progress(time_left=left))
 
     def _evaluated_at(
-        self, motion: PlatformMotion, time: float, feedforward: Feedforward
-    ) -> tuple[Floats, Floats, Floats]:
-        """Positions, velocities and forces (n_a,) of the drives."""
+        self,
+        motion: PlatformMotion,
+        time: float,
+        feedforward: Feedforward,
+        learned: Floats | None = None,
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Positions, velocities, forces, and what was learned of these, (n_a,) of the drives."""
         # from the motion before: drives cool down while the robot rests
         interval = 0.0 if self._evaluated is None else time - self._evaluated
         joints, forces = feedforward.along(self._model, motion, self._motion, interval)
         # Found once: the next cycle starts from them.
         motion.joint_positions, motion.joint_velocities, motion.joint_accelerations = joints
-        force = self._usable(forces[0], feedforward, motion)
+        wanted = forces[0] if learned is None else forces[0] + learned
+        force = self._usable(wanted, feedforward, motion)
         self._motion, self._evaluated = motion, time
-        return joints.positions[0, self._actuated], joints.velocities[0, self._actuated], force
+        q, qd = (array[0, self._actuated] for array in joints[:2])
+        return q, qd, force, force - forces[0]
 
     def _usable(self, force: Floats, feedforward: Feedforward, motion: PlatformMotion) -> Floats:
         """Forces (n_a,) within the bound of the feedforward; PkmError where one is not finite."""

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from pkm_bringup import cli
-from pkm_bringup.studies import plain_reference, real_logs, real_study
-from pkm_bringup.studies.plain_reference import PlainReference
-from pkm_bringup.studies.real_logs import EvenLog, RealLog
+from pkm_bringup.studies import real_study
+from pkm_bringup.studies.real_data import plain_reference, real_logs
+from pkm_bringup.studies.real_data.plain_reference import PlainReference
+from pkm_bringup.studies.real_data.real_logs import EvenLog, RealLog
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification.datasets import Recording
 

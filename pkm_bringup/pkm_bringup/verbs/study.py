@@ -29,6 +29,7 @@ STUDIES = (
     'payload',
     'effects',
     'monitor',
+    'learning',
     'real',
 )
 # Options that change nothing of the result, and what else the parser leaves among them.

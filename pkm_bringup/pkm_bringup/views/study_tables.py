@@ -24,6 +24,16 @@ DIRECTIONS: Columns = {
 }
 DIRTY: Columns = {'estimator': 'name', 'clean': 'clean', 'dirty': 'dirty'}
 DIRTY |= {'dirty / clean': 'ratio', 'worst run': 'worst_ratio'}
+LEARNING: Columns = {
+    'repetition': 'repetition',
+    'model alone [um, urad]': lambda row: f'{1e6 * row["alone"]:.1f}',
+    'learned [um, urad]': lambda row: f'{1e6 * row["error"]:.1f}',
+    'ratio': ('ratio', '.3f'),
+    'worst run': ('worst_ratio', '.3f'),
+    'of the bound [%]': ('force_share', '.0f%'),
+    'taken away': 'taken_away',
+    'verdict': lambda row: ', '.join(row['verdicts']).lower(),
+}
 BOUNDED: Columns = {
     'bounds of': 'told',
     'truth inside': lambda row: f'{row["inside"]} of {row["runs"]}',
@@ -181,6 +191,13 @@ def _named(found: Content, *names: str) -> list[dict[str, Any]]:
 def print_effects(content: Content) -> None:
     """Print errors of forces and of tracking, case by case."""
     print_columns(content['cases'], EFFECTS)
+
+
+def print_learning(content: Content) -> None:
+    """Print the repetitions of each case."""
+    for name, rows in content['cases'].items():
+        print_columns(rows, LEARNING, f'{content["robot"]}, {name}')
+        sys.stdout.write('\n')
 
 
 def print_ellipsoid(content: Content) -> None:

@@ -132,7 +132,7 @@ class Execution:
 
     def state(self, t: float) -> ExecutionState:
         """Return where the execution is at time `t` [s]."""
-        s, _, _ = self._path_parameter(t)
+        s, _, _ = self.path_parameter(t)
         ends = {
             Phase.APPROACH: self.ramp_start,
             Phase.RAMP_IN: self.run_start,
@@ -145,7 +145,7 @@ class Execution:
         fraction = 1.0 - left / self.duration if self.duration > 0.0 else 1.0
         return ExecutionState(phase, s, min(completed, self.periods), min(fraction, 1.0), left)
 
-    def _path_parameter(self, t: float) -> tuple[float, float, float]:
+    def path_parameter(self, t: float) -> tuple[float, float, float]:
         """S [s] and its first and second derivatives at time `t` [s]."""
         if t <= self.ramp_start:
             return -0.5 * self.ramp_time, 0.0, 0.0
@@ -167,7 +167,7 @@ class Execution:
         early = (times < self.ramp_start) & (self.approach_time > 0.0)
         if len(times) and early.all():
             return self._approach(times)
-        states = _along(self.trajectory, [self._path_parameter(time) for time in times.tolist()])
+        states = _along(self.trajectory, [self.path_parameter(time) for time in times.tolist()])
         if early.any():
             for state, own in zip(states, self._approach(times[early]), strict=True):
                 state[early] = own

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import qr
 
-from pkm_bringup.studies.real_logs import EvenLog, RealLog
+from pkm_bringup.studies.real_data.real_logs import EvenLog, RealLog
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording

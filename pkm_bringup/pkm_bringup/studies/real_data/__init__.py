@@ -1,0 +1,1 @@
+"""Logs of real robots, and the plain method that the study compares with on them."""
