@@ -7,22 +7,23 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from laboratory import CONTROLLER, MODEL, Laboratory, shake
+from laboratory import CONTROLLER, MODEL, RATE, Laboratory, shake
 from std_msgs.msg import Bool
 
-from pkm_bringup.offline import simulate
 from pkm_bringup.studies.plants import excitation_of, recorded
+from pkm_control.closed_loop import run_closed_loop
 from pkm_control.control_types import ErrorCode
+from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
+from pkm_control.gains import servo_gains
 from pkm_description.errors import EstimationError
 from pkm_description.nodes.qos import LATCHED
-from pkm_dynamics.simulation import PlantEffects
+from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_identification import identify
 from pkm_identification.nodes.force_monitor import ForceMonitorNode
 from pkm_msgs.msg import ForceResiduals
 
 pytestmark = pytest.mark.ros
-RATE = 'rate:=1000.0'  # [Hz] of the recording that is the reference
 PUSHES = {'measured': [60.0, 0.0, 0.0], 'commanded': [0.0, 0.0, 60.0]}  # [N]
 
 
@@ -33,13 +34,9 @@ def files(tmp_path_factory):
     effects = PlantEffects.from_description(MODEL.description)
     data = recorded(MODEL, excitation_of(MODEL), 'robot', effects, 3, 1)
     model = identify(data, MODEL, 'wls', friction='auto').save(folder / 'model.yaml')
-    run = simulate(
-        *(MODEL, shake(), 16),
-        ramp_time=0.3,
-        effects=effects,
-        feedforward=nominal_feedforward(MODEL),
-        seed=2,
-    )
+    plant = SimulatedPlant(MODEL.description, effects, seed=2, step=1.0 / RATE)
+    controller = TrajectoryController(MODEL, servo_gains(MODEL), nominal_feedforward(MODEL))
+    run = run_closed_loop(plant, controller, shake(), 16, ramp_time=0.3)
     reference = folder / 'reference.npz'
     np.savez(
         reference,
@@ -61,7 +58,7 @@ def told(lab) -> list[bool]:
 @pytest.mark.parametrize('forces', PUSHES)
 def test_a_push_stops_the_robot_and_its_own_motion_does_not(files, forces: str) -> None:
     """Along z, where the legs share the push, the noise of measured forces would hide it."""
-    with Laboratory(*files, RATE, f'forces:={forces}') as lab:
+    with Laboratory(*files, f'forces:={forces}') as lab:
         lab.listen(Bool, 'force_monitor/alarm', LATCHED)
         lab.listen(ForceResiduals, 'force_monitor/residuals')
         monitor = lab.add(ForceMonitorNode)
@@ -98,7 +95,7 @@ def test_a_push_stops_the_robot_and_its_own_motion_does_not(files, forces: str) 
 
 
 def test_a_drive_that_gives_less_than_it_is_told_stops_the_robot(files) -> None:
-    with Laboratory(*files, RATE) as lab:
+    with Laboratory(*files) as lab:
         lab.listen(ForceResiduals, 'force_monitor/residuals')
         lab.add(ForceMonitorNode)
         lab.fresh()
