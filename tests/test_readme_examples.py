@@ -8,6 +8,7 @@ import io
 import math
 import re
 import shlex
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,14 +73,16 @@ def write_files(package: str, folder: Path) -> None:
             (folder / name[1]).write_text(fence['text'])
 
 
-def run_simulations(package: str, code: str) -> None:
-    """Run the `pkm simulate` lines of a README whose data the snippet reads."""
+def run_simulations(package: str, code: str, kept: Path) -> None:
+    """Make the data that the snippet reads by the `pkm simulate` lines of a README, each once."""
     from pkm_bringup.cli import main
 
     for line in re.findall(r'^pkm simulate .*$', README[package], re.MULTILINE):
-        arguments = shlex.split(line)[1:]
-        if f"'{arguments[-1]}'" in code:
-            assert main(arguments) == 0
+        *arguments, name = shlex.split(line)[1:]
+        if f"'{name}'" in code:
+            file = kept / f'{package}_{name}'
+            assert file.exists() or main([*arguments, str(file)]) == 0
+            shutil.copy(file, name)
 
 
 def commands(package: str) -> list[tuple[str, str | None]]:
@@ -124,15 +127,21 @@ def test_there_are_snippets() -> None:
     assert packages >= {'pkm_description', 'pkm_dynamics', 'pkm_identification'}
 
 
+@pytest.fixture(scope='module')
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where simulated data stay that several snippets read."""
+    return tmp_path_factory.mktemp('simulated')
+
+
 @pytest.mark.parametrize('snippet', snippets(), ids=lambda snippet: snippet.package)
 def test_snippet_prints_what_the_readme_says(
-    snippet: Snippet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    snippet: Snippet, tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if re.search(r'\brclpy\b|\.nodes\b', snippet.code):
         pytest.skip('needs a ROS graph')
     monkeypatch.chdir(tmp_path)
     write_files(snippet.package, tmp_path)
-    run_simulations(snippet.package, snippet.code)
+    run_simulations(snippet.package, snippet.code, kept)
     code = snippet.code
     if snippet.expected is None:
         for long, short in QUICKER:
