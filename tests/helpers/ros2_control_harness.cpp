@@ -41,6 +41,12 @@ static std::vector<double> numbers(std::size_t count) {
   return read;
 }
 
+// Into the same memory, where interfaces point.
+static void read_into(std::vector<double>& values) {
+  const std::vector<double> read = numbers(values.size());
+  for (std::size_t k = 0; k < values.size(); ++k) values[k] = read[k];
+}
+
 static void print(const std::vector<double>& values) {
   for (const double each : values) std::printf(" %.17g", each);
   std::printf("\n");
@@ -90,8 +96,8 @@ int main(int argc, char** argv) {
   rclcpp::Time now(0, 0, RCL_STEADY_TIME);
   while (std::cin >> command) {
     if (command == "activate") {
-      positions = numbers(n);
-      velocities = numbers(n);
+      read_into(positions);
+      read_into(velocities);
       std::vector<hardware_interface::LoanedCommandInterface> lent;
       std::vector<hardware_interface::LoanedStateInterface> shown;
       for (const auto& each : commands) lent.emplace_back(each, nullptr);
@@ -100,8 +106,8 @@ int main(int argc, char** argv) {
       print({controller->get_node()->activate().label() == "active" ? 1.0 : 0.0});
     } else if (command == "update") {
       const rclcpp::Duration period = rclcpp::Duration::from_seconds(numbers(1)[0]);
-      const std::vector<double> read = numbers(n), written = numbers(3 * n);
-      for (std::size_t a = 0; a < n; ++a) positions[a] = read[a];
+      read_into(positions);
+      const std::vector<double> written = numbers(3 * n);
       for (std::size_t k = 0; k < 3 * n; ++k) {
         if (!std::isnan(written[k]) && !references[k]->set_value(written[k])) return 1;
       }
@@ -119,7 +125,7 @@ int main(int argc, char** argv) {
       executor.spin_until_future_complete(asked);
       print({asked.get()->success ? 1.0 : 0.0});
     } else if (command == "deactivate") {
-      positions = numbers(n);
+      read_into(positions);
       if (controller->get_node()->deactivate().label() != "inactive") return 1;
       controller->release_interfaces();
       print(efforts);

@@ -41,13 +41,13 @@ class ChainableController : public controller_interface::ChainableControllerInte
     if (joints_.size() != actuators) {
       RCLCPP_ERROR(
           node->get_logger(), "joints: %zu names for %d actuators", joints_.size(), actuators);
-      return CallbackReturn::ERROR;
+      return CallbackReturn::FAILURE;
     }
     reference_timeout_ = node->get_parameter("reference_timeout").as_double();
 @read@    const char* invalid = reference_timeout_ >= 0.0 ? invalid_option(options_) : "reference_timeout";
     if (invalid != nullptr) {
       RCLCPP_ERROR(node->get_logger(), "%s: cannot be", invalid);
-      return CallbackReturn::ERROR;
+      return CallbackReturn::FAILURE;
     }
     controller_ = std::make_unique<ChainedController>(options_, reference_timeout_);
     stop_ = node->create_service<std_srvs::srv::Trigger>(
@@ -78,7 +78,7 @@ class ChainableController : public controller_interface::ChainableControllerInte
     read(actuators, velocity);
     if (!controller_->activate(measured_, velocity)) {
       RCLCPP_ERROR(get_node()->get_logger(), "the loops do not close where the actuators are");
-      return CallbackReturn::ERROR;
+      return CallbackReturn::FAILURE;
     }
     result_ = StepResult();
     return CallbackReturn::SUCCESS;
