@@ -8,15 +8,10 @@ import yaml
 from every_model import model_of
 from jtc_stand_in import JtcStandIn
 
-from pkm_control.effort_trajectory import (
-    EFFORT_TOLERANCE,
-    goal_text,
-    hold_points,
-    motion_points,
-    stop_points,
-)
+from pkm_control.effort_trajectory import EFFORT_TOLERANCE, goal_text, motion_points, stop_points
 from pkm_control.feedforward import nominal_feedforward
 from pkm_control.gains import servo_gains
+from pkm_control.trajectory_guard import GoalEnd, TrajectoryGuard
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.trajectories import CircleTrajectory, Execution
@@ -165,8 +160,10 @@ def test_a_stop_in_place_of_a_cancel_does_not_sag(palida, shown, capsys) -> None
                 run.controller.cancel(run.time, run.q)
                 run.run(LATE)
                 if way == 'hold':
-                    held = run.controller.desired.position
-                    points = hold_points(run.model, run.feedforward, held)
+                    guard = TrajectoryGuard(run.model, run.feedforward)
+                    guard.accepted()
+                    guard.reference(run.controller.desired.position)
+                    points = guard.ended(GoalEnd.CANCELED)
                     run.controller.start(run.time, points, run.q)
                 run.run(0.2)
             settled = len(run.heights)
