@@ -85,6 +85,10 @@ TEXTS = {
         'another node publishes joint states of this robot, too',
         'end that node, activate the controller',
     ),
+    'LEARNING': (
+        'what was learned of the motion cannot be read, or the motion cannot be learned as asked',
+        'look at the file that the message names, or learn anew; a period takes two at least',
+    ),
     'DRIVES_NOT_READY': (
         'the drives say that they are not ready or not homed, or have not said that they are; or '
         'brakes that were asked to open say that they are closed',

@@ -37,6 +37,7 @@ class ErrorCode(IntEnum):
     DRIVES_NOT_READY = 116
     ENABLING_DEVICE = 117
     FOREIGN_STATES = 118
+    LEARNING = 119
 
 
 @dataclass

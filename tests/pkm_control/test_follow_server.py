@@ -25,7 +25,10 @@ from pkm_control.controller import TrajectoryController  # noqa: E402
 from pkm_control.feedforward import nominal_feedforward  # noqa: E402
 from pkm_control.gains import servo_gains  # noqa: E402
 from pkm_control.interlocks import Interlocks
-from pkm_control.nodes import follow_server  # noqa: E402
+from pkm_control.learning import learning_file  # noqa: E402
+from pkm_control.learning.learning_law import Verdict  # noqa: E402
+from pkm_control.learning.repetition import Repetition  # noqa: E402
+from pkm_control.nodes import follow_server, motion_learning  # noqa: E402
 from pkm_description.errors import KinematicsError  # noqa: E402
 from pkm_dynamics.limits import goal_check  # noqa: E402
 from pkm_dynamics.limits.instants import instants_of  # noqa: E402
@@ -103,6 +106,7 @@ class Bench:
             reduced_speed=0.25,
             brakes=lambda: None,
             opening_time=1.0,
+            learning=(None, 0.2),
         )
 
     def _wake(self) -> None:
@@ -291,9 +295,9 @@ def test_a_cancel_that_comes_as_the_motion_starts_stops_it(bench: Bench) -> None
     handle = Handle(line())
     start = bench.controller.start
 
-    def canceled_meanwhile(execution, rate) -> None:
+    def canceled_meanwhile(execution, rate, repetition) -> None:
         handle.is_cancel_requested = True
-        start(execution, rate)
+        start(execution, rate, repetition)
 
     bench.controller.start = canceled_meanwhile
     bench.execute(handle)
@@ -378,3 +382,93 @@ def test_what_happens_during_the_check_refuses_the_goal(bench: Bench) -> None:
 def test_the_end_of_a_motion_that_no_goal_asked_for_is_nobodys(bench: Bench) -> None:
     bench.server.finish(Outcome(ErrorCode.NONE, '', statistics()))
     assert bench.woken == 0
+
+
+class Learned:
+    """Stands in for what was learned of a motion; keeps what it was learned from."""
+
+    def __init__(self, heard: tuple) -> None:
+        self.heard = heard
+        self.history = [SimpleNamespace(rms=1e-5, verdict=Verdict.LEARNED)]
+        self.begun = 0
+
+    def repetition(self, execution) -> Repetition:
+        self.begun += 1
+        return Repetition(execution, self.heard[3].scope, 3)
+
+
+@pytest.fixture
+def learned(monkeypatch) -> list[Learned]:
+    """All that is learned, in its order."""
+    found: list[Learned] = []
+
+    def learn(model, *heard):
+        found.append(Learned(heard))
+        return found[-1]
+
+    monkeypatch.setattr(learning_file, 'learned_from', learn)
+    return found
+
+
+def follow(bench: Bench, trajectory, end: Outcome | None = None, **fields):
+    """Run a goal with some cycles to its end, or to another; its result."""
+    handle = Handle(trajectory, **fields)
+    running = bench.execute(handle)
+    for _ in range(1100):
+        bench.clock += 1e-3
+        result = bench.controller.step(bench.clock, bench.controller._desired.last.position)
+        if result.outcome is not None:
+            bench.server.finish(end or result.outcome)
+            return ended(running)
+    raise AssertionError('the motion has not ended')
+
+
+def test_goals_that_ask_for_it_learn_and_use_what_was_learned(bench: Bench, learned) -> None:
+    Goal = FollowPlatformTrajectory.Goal
+    bench.clock = 0.0
+    there, back = line(0.2), PointToPoint([0.0, 0.2], [line().positions[1], np.zeros(6)])
+    result = follow(bench, there)
+    assert not learned and not result.learning_msg and not result.learning_repetitions
+    follow(bench, back)
+    result = follow(bench, there, learning=Goal.LEARN)
+    assert len(learned) == 1 and result.learning_msg == Verdict.LEARNED.value
+    assert result.learning_repetitions == 1 and list(result.learning_rms) == [1e-5]
+    before, recorded = learned[0].heard[4:6]
+    assert before is None and len(recorded.time) > 190
+    follow(bench, back, learning=Goal.APPLY_LEARNED)  # another motion: nothing is known
+    assert len(learned) == 1
+    follow(bench, there, learning=Goal.LEARN)
+    assert learned[0].begun == 1 and learned[1].heard[4] is learned[0]
+    follow(bench, back)
+    follow(bench, there, learning=Goal.APPLY_LEARNED)
+    assert learned[1].begun == 1 and len(learned) == 2
+    follow(bench, back)
+    follow(bench, there, learning=Goal.LEARN_ANEW)
+    assert learned[1].begun == 1 and learned[2].heard[4] is None
+    follow(bench, back)
+    bench.controller.feedforward = nominal_feedforward(bench.controller.model, friction=False)
+    follow(bench, there, learning=Goal.LEARN)
+    assert learned[3].heard[4] is None  # of another model
+
+
+def test_a_repetition_that_was_stopped_is_not_learned_from(bench: Bench, learned) -> None:
+    bench.clock = 0.0
+    end = Outcome(ErrorCode.LIMIT_VIOLATED, 'z: left', statistics())
+    result = follow(bench, line(0.2), end, learning=FollowPlatformTrajectory.Goal.LEARN)
+    assert not learned and 'z: left' in result.learning_msg
+
+
+def test_learning_that_cannot_be_is_refused_before_anything_moves(bench: Bench, tmp_path) -> None:
+    code, reason = bench.refused(Handle(line(), learning=7))
+    assert code is ErrorCode.BAD_TRAJECTORY and 'learning: 7' in reason
+    code, reason = bench.refused(Handle(line(), learning=1, learn_period=True))
+    assert code is ErrorCode.LEARNING and 'no period' in reason
+    bench.server._learnings = motion_learning.MotionLearnings(tmp_path, 0.2, bench.server.compute)
+    bench.clock = 0.0
+    plan = bench.controller.plan(line())
+    key = motion_learning.motion_key(
+        *(bench.controller.model, plan, bench.controller.feedforward), motion_learning.Scope.MOTION
+    )
+    bench.server._learnings._path(key).write_text('{}')
+    code, reason = bench.refused(Handle(line(), learning=1))
+    assert code is ErrorCode.LEARNING and 'broken' in reason

@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from pkm_control.learning.learned_force import LearningError, MotionKey, Scope
-from pkm_control.learning.learning_law import KEPT, MotionLearning, RepetitionRecord, Verdict
+from pkm_control.learning.learning_law import (
+    KEPT,
+    MotionLearning,
+    RepetitionRecord,
+    Verdict,
+    learned_from,
+)
 from pkm_description.untrusted.named_files import file_text, foreign_errors
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
@@ -67,6 +73,27 @@ def load_learning(
         if np.any(found.limit > np.asarray(model.force_limit)):
             raise LearningError(f"'{path}': limit: exceeds the force limit of a drive")
     return found
+
+
+def learning_at(model: ClosedChainModel, path: Path, key: MotionKey) -> MotionLearning:
+    """Read what was learned of a motion; see `load_learning`."""
+    return load_learning(path, model, key)
+
+
+def learn_into(
+    model: ClosedChainModel, path: Path | None, arguments: tuple[Any, ...]
+) -> tuple[MotionLearning, str]:
+    """Learn by `learned_from` with its arguments, and write the file where there is a path.
+
+    Returns what was learned, and why it could not be written, empty if it was.
+    """
+    found = learned_from(model, *arguments)
+    try:
+        if path is not None:
+            save_learning(path, found)
+    except LearningError as error:
+        return found, str(error)
+    return found, ''
 
 
 def _learning(content: Mapping[str, Any]) -> MotionLearning:

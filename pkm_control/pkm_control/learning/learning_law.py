@@ -14,7 +14,7 @@ from enum import Enum
 import numpy as np
 
 from pkm_control.feedforward import Feedforward
-from pkm_control.learning.learned_force import LearnedForce, MotionKey
+from pkm_control.learning.learned_force import LearnedForce, LearningError, MotionKey
 from pkm_control.learning.learning_grid import LearningGrid, learning_grid
 from pkm_control.learning.loop_inverse import ServoTiming
 from pkm_control.learning.repetition import RecordedRepetition, Repetition
@@ -23,6 +23,9 @@ from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.trajectories import Execution
 
+# Of a force limit: cogging, friction and payloads that a model lacks take less; a table that is
+# wrong leaves the servo the rest
+SHARE = 0.2
 LEAST_GAIN = 0.25  # what is left of it after many repetitions, so that slow changes are followed
 GIVEN_UP = 1.0 / 8.0  # caution at which nothing more is learned
 KEPT = 1000  # repetitions in the history
@@ -56,7 +59,7 @@ class RepetitionRecord:
 class LearningOptions:
     """How much is learned."""
 
-    share: float = 0.2  # of a drive's force limit: what is learned at most
+    share: float = SHARE  # of a drive's force limit: what is learned at most
     cutoff: float | None = None  # [Hz] of Q; None for what the model's uncertainty allows
 
 
@@ -109,11 +112,15 @@ def learned_from(
 ) -> MotionLearning:
     """Return what is known after a repetition.
 
-    Raises LearningError where too little was recorded, or no frequency of the servo can be trusted.
+    Raises LearningError where too little was recorded, `before` has another grid, or no frequency
+    of the servo can be trusted.
     """
     options = options or LearningOptions()
     cutoff = options.cutoff if before is None else before.cutoff
     grid = learning_grid(model, feedforward, servo, execution, key.scope, cutoff)
+    if before is not None and len(before.force) != grid.count:
+        rows = f'{len(before.force)} rows, the motion has {grid.count}'
+        raise LearningError(f'what was learned does not fit the motion: {rows}')
     error = grid.of(recorded.time, recorded.error)
     applied = grid.of(recorded.time, recorded.applied)
     state = before or _nothing(model, servo, key, grid, error, options)

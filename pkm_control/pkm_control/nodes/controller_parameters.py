@@ -7,6 +7,7 @@ from typing import Any
 
 from pkm_control.control_types import ControllerOptions
 from pkm_control.gains import BANDWIDTH, DAMPING
+from pkm_control.learning.learning_law import SHARE
 from pkm_control.safeguards.bound_changes import TUNABLE
 from pkm_control.safeguards.lost_states import BRIDGED_CYCLES
 from pkm_control.servo import VELOCITY_CUTOFF
@@ -104,6 +105,12 @@ PARAMETERS = (
         'feasibility_rate', 500.0, 'sampling rate of the check of a goal', 'Hz', 1.0, 1e4
     ),
     NodeParameter('feedback_rate', 10.0, 'feedback messages of a goal', 'Hz', 0.1, 100.0),
+    NodeParameter(
+        'learning_folder', '', 'of what motions have taught; empty: kept while the node runs'
+    ),
+    NodeParameter(
+        'learning_share', SHARE, 'of a force limit: what is learned at most', '1', 0.0, 1.0
+    ),
     NodeParameter('drives_say_ready', False, 'activation waits for true on `drives/ready`'),
     NodeParameter('drives_say_homed', False, 'activation waits for true on `drives/homed`'),
     NodeParameter('enabling_device', False, 'motions need `~/enabling_device`'),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from rclpy.action import ActionServer, CancelResponse
@@ -15,8 +16,10 @@ from rclpy.task import Future
 
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome, TrackingStatistics
 from pkm_control.interlocks import Interlocks
+from pkm_control.learning.repetition import Repetition
 from pkm_control.nodes.brakes import Brakes
 from pkm_control.nodes.control_loop import ControlLoop
+from pkm_control.nodes.motion_learning import LearnedRun, MotionLearnings
 from pkm_control.stops import StopEvent
 from pkm_description.description import Description
 from pkm_description.errors import PkmError, TrajectoryError
@@ -54,6 +57,7 @@ class FollowServer:
         reduced_speed: float,  # [m/s] of the platform where an enabling device is used
         brakes: Callable[[], Brakes | None],
         opening_time: float,  # [s] in which brakes open
+        learning: tuple[Path | None, float],  # folder of what is learned, and share of force limits
     ) -> None:
         self._node = node
         self._loop = loop
@@ -70,6 +74,7 @@ class FollowServer:
         self._reduced_speed = reduced_speed
         self._brakes = brakes
         self._opening_time = opening_time
+        self._learnings = MotionLearnings(*learning, self.compute)
         self._server = ActionServer(
             node,
             FollowPlatformTrajectory,
@@ -215,27 +220,32 @@ class FollowServer:
         return CancelResponse.ACCEPT
 
     async def _execute(self, handle: ServerGoalHandle) -> FollowPlatformTrajectory.Result:
-        outcome = await self._outcome(handle)
+        outcome, learned = await self._outcome(handle)
         if outcome.succeeded:
             handle.succeed()
         elif outcome.code is ErrorCode.CANCELED and handle.is_cancel_requested:
             handle.canceled()
         else:
             handle.abort()
-        return self._result(outcome)
+        result = self._result(outcome)
+        if learned is not None:
+            learned.report(result)
+        return result
 
-    async def _outcome(self, handle: ServerGoalHandle) -> Outcome:
-        """Check a goal, follow it, and say how that ended."""
+    async def _outcome(self, handle: ServerGoalHandle) -> tuple[Outcome, LearnedRun | None]:
+        """Check a goal, follow it, and say how that ended, and what it has taught."""
         if self.busy:
-            return self.reject(ErrorCode.BUSY, 'another goal is under way; cancel it first')
+            reason = 'another goal is under way; cancel it first'
+            return self.reject(ErrorCode.BUSY, reason), None
         self._handle, self._revoked = handle, ''
         try:
             return await self._follow(handle, *await self._checked(handle.request))
         except ControlFault as rejection:
-            return self.reject(rejection.code, str(rejection))
+            return self.reject(rejection.code, str(rejection)), None
         except Exception as error:
             self._node.get_logger().error(''.join(traceback.format_exception(error)))
-            return self.reject(ErrorCode.BAD_TRAJECTORY, f'{type(error).__name__}: {error}')
+            reason = f'{type(error).__name__}: {error}'
+            return self.reject(ErrorCode.BAD_TRAJECTORY, reason), None
         finally:
             self._handle = self._done = None
 
@@ -244,7 +254,9 @@ class FollowServer:
         self._on_rejected(code, reason)
         return Outcome(code, reason, TrackingStatistics.empty(0))
 
-    async def _follow(self, handle: ServerGoalHandle, execution: Execution, rate: float) -> Outcome:
+    async def _follow(
+        self, handle: ServerGoalHandle, execution: Execution, rate: float
+    ) -> tuple[Outcome, LearnedRun | None]:
         if handle.is_cancel_requested:
             raise ControlFault(ErrorCode.CANCELED, 'canceled by the client')
 
@@ -253,10 +265,22 @@ class FollowServer:
                 self._on_cancel(handle)
             self._client.begin(bytes(handle.goal_id.uuid), handle.request.heartbeat_timeout)
 
-        return await self._moved(execution, rate, begun)
+        if handle.request.learning == FollowPlatformTrajectory.Goal.NO_LEARNING:
+            return await self._moved(execution, rate, begun), None
+        controller = self._active_loop().controller
+        learned = await self._learnings.begin(controller, execution, handle.request)
+        outcome = await self._moved(execution, rate, begun, learned.repetition)
+        self._done = None  # the motion is over: what a cancel stops is not there any more
+        await self._learnings.finish(controller, learned, outcome)
+        self._node.get_logger().info(f'learning: {learned.message}')
+        return outcome, learned
 
     async def _moved(
-        self, execution: Execution, rate: float, begun: Callable[[], None] = lambda: None
+        self,
+        execution: Execution,
+        rate: float,
+        begun: Callable[[], None] = lambda: None,
+        repetition: Repetition | None = None,
     ) -> Outcome:
         """Follow a checked motion to its end; calls `begun` once it moves the robot."""
         self._interlocks.check_motion(time.monotonic())
@@ -268,7 +292,7 @@ class FollowServer:
         loop = self._active_loop()
         done = self._done = Future()
         with loop.lock:
-            loop.controller.start(execution, rate)
+            loop.controller.start(execution, rate, repetition)
         logger = self._node.get_logger()
         logger.info(
             f'following {execution.trajectory!r}, {execution.periods} periods, '

@@ -42,6 +42,7 @@ from pkm_control.nodes.follow_server import FollowServer
 from pkm_control.nodes.joint_state_reader import JointStateReader, PolledSubscription
 from pkm_control.nodes.joint_trajectory_input import JointTrajectoryInput
 from pkm_control.nodes.model_service import ModelService
+from pkm_control.nodes.motion_learning import learning_folder
 from pkm_control.nodes.readiness import what_hinders
 from pkm_control.nodes.safety_inputs import SafetyInputs
 from pkm_control.nodes.slow_motions import SlowMotions
@@ -105,6 +106,7 @@ class TrajectoryControllerNode(LifecycleNode):
             reduced_speed=values['reduced_speed'],
             brakes=lambda: self._brakes,
             opening_time=values['brake_opening_time'],
+            learning=(learning_folder(values['learning_folder']), values['learning_share']),
         )
         shared = self._follow, self._client, interlocks, values['reduced_speed']
         self._slow = SlowMotions(self, lambda: self.loop, *shared)
