@@ -46,3 +46,4 @@ _usual = f'of the design, else {DEFAULT_RAMP:g}'
 RAMP_TIME = Option('ramp_time', POSITIVE, 'from rest to full speed and back', None, 's', _usual)
 _drawn = 'motion, margins, expected standard deviations; must not exist'
 PLOT = Option('plot', TEXT, f'picture ({", ".join(PICTURES)}): {_drawn}', metavar='PICTURE')
+PORT = Option('port', NATURAL, 'of the view on this machine, 0 for any that is free', 8080, '1')

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import numpy as np
 import pytest
 
+from pkm_bringup import cli
 from pkm_bringup.scene.limit_use import BEYOND, NO_LIMIT, STOPS, colours_of
 from pkm_bringup.scene.moving import scene_at, scene_at_home, scene_of_trajectory
+from pkm_bringup.scene.search_view import SearchView
 from pkm_bringup.scene.served import CLOSEST, OWN, SceneServer, ViewError
 from pkm_description import load
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset
+from pkm_identification.excitation import ExcitationDesign, excitation_path
+from pkm_identification.requests import design_request
 
 
 @pytest.fixture(scope='module')
@@ -86,3 +91,30 @@ def test_sliders_of_the_joints_move_the_robot(model):
         assert np.allclose(server._links[scene.platform].position, expected[0], atol=1e-3)
         with pytest.raises(ViewError, match='port'):
             SceneServer(scene, server.port)
+
+
+def test_a_search_shows_its_best_motion_and_the_paths_of_all(model, tmp_path, monkeypatch, capsys):
+    pytest.importorskip('viser')
+    shown = []
+
+    def look(view: SearchView) -> None:
+        begun = time.monotonic()
+        while view.server._scene.title != 'five_bar: motion 2, criterion -3':
+            assert time.monotonic() - begun < 60.0, view.server._scene.title
+            view._ended.wait(0.01)
+        shown.append((len(view._paths), view.server.address, view._best))
+
+    monkeypatch.setattr(SearchView, 'wait', look)
+
+    def search(request, robot, tell, cancel, found):
+        for size, criterion in ((0.2, -1.0), (0.4, -3.0), (0.1, -2.0)):
+            found(preset(robot, 'sine_all', amplitude=size), criterion)
+        return design
+
+    path = excitation_path('five_bar')
+    design = ExcitationDesign.load(path)
+    monkeypatch.setattr(design_request, 'design_motion', search)
+    command = ['excite', 'design', '--robot', 'five_bar', '--view', '--port', '0', '--json']
+    assert cli.main([*command, '--output', str(tmp_path / 'design.yaml')]) == 0
+    assert [(count, best) for count, _, best in shown] == [(3, -3.0)]
+    assert 'shows the search' in capsys.readouterr().err

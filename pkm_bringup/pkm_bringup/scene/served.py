@@ -124,16 +124,20 @@ class SceneServer:
                 '/other_paths', np.concatenate(points), (180, 190, 205), thickness=width
             )
 
+    def run(self, ended: Callable[[], bool], update: Callable[[], None] = lambda: None) -> None:
+        """Serve until `ended`, calling `update` before each step."""
+        last = time.monotonic()
+        while not ended():
+            update()
+            now = time.monotonic()
+            self.step(now - last)
+            last = now
+            time.sleep(REFRESH)
+
     def run_until_interrupt(self, update: Callable[[], None] = lambda: None) -> None:
         """Serve until Ctrl-C, calling `update` before each step."""
-        last = time.monotonic()
         with suppress(KeyboardInterrupt):
-            while True:
-                update()
-                now = time.monotonic()
-                self.step(now - last)
-                last = now
-                time.sleep(REFRESH)
+            self.run(lambda: False, update)
 
     def step(self, passed: float) -> None:
         """Go on by some time [s] and show what the controls ask for."""

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from pkm_bringup.arguments import COUNT, ROBOT, TRAJECTORY, add_arguments, add_json
+from pkm_bringup.arguments import COUNT, PORT, ROBOT, TRAJECTORY, add_arguments, add_json
 from pkm_bringup.data_arguments import DATA, add_loading, given_loading
 from pkm_bringup.views.console import Update, print_json, print_note, progress
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.option import TEXT, Option, whole
+from pkm_identification.option import TEXT, Option
 
 FRAMES = Option(
     'frames', COUNT, 'of the motion that are shown', 600, '1', '600, of short motions fewer'
 )
-
-PORT = Option('port', whole(0), 'of the server on this machine, 0 for any that is free', 8080, '1')
 
 
 def add_parser(subparsers: Any) -> None:

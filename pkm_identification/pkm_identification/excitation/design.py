@@ -27,7 +27,7 @@ from pkm_identification.excitation.search.constraints import DesignLimits
 from pkm_identification.excitation.search.criteria import normalised_weights
 from pkm_identification.excitation.search.design_problem import DesignProblem, DesignTask
 from pkm_identification.excitation.search.multi_start import solve_design_problem
-from pkm_identification.excitation.search.workers import Cancel, Progress
+from pkm_identification.excitation.search.workers import Cancel, Found, Progress
 from pkm_identification.result.result import IdentificationResult
 
 __all__ = ['build_design_problem', 'design_excitation', 'suggested_period']
@@ -57,6 +57,7 @@ def design_excitation(
     workers: int | None = None,
     progress: Progress | None = None,
     cancel: Cancel | None = None,
+    found: Found | None = None,
 ) -> ExcitationDesign:
     """Design a periodic trajectory that identifies the base parameters well.
 
@@ -100,6 +101,8 @@ def design_excitation(
     progress, cancel
         Gets (what, fraction, seconds left). When `cancel` is set (or returns true), the search
         ends; the best so far is returned and `origin['cancelled']` is true.
+    found
+        Gets the motion of each start that ended with one that keeps the limits, and its criterion.
 
     Raises
     ------
@@ -152,6 +155,7 @@ def design_excitation(
             workers=workers,
             progress=progress if initial is first else None,
             cancel=cancel,
+            found=found,
         )
         return finished_design(problem, solution, sampling_rate, options)
 

@@ -41,8 +41,12 @@ def design_motion(
     model: ClosedChainModel,
     progress: Callable[[str, float | None, float], None] | None = None,
     cancel: threading.Event | None = None,
+    found: Callable[[FourierTrajectory, float], None] | None = None,
 ) -> ExcitationDesign:
-    """Search for a trajectory; its `origin` tells the noise, and whether it was cancelled."""
+    """Search for a trajectory; its `origin` tells the noise, and whether it was cancelled.
+
+    `progress`, `cancel` and `found` as of `design_excitation`.
+    """
     limits = {name: value for name, value in request.limits.items() if value is not None}
     design = design_excitation(
         model,
@@ -53,6 +57,7 @@ def design_motion(
         initial=request.initial,
         progress=progress,
         cancel=cancel,
+        found=found,
         **request.search,
     )
     return dataclasses.replace(design, origin={**design.origin, NOISE.name: request.noise})

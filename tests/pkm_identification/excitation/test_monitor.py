@@ -38,9 +38,14 @@ def workers_of_this_process():
 
 
 @both
-def test_fractions_grow_and_the_time_left_ends_at_nothing(model, workers):
-    told = []
-    design_excitation(model, workers=workers, progress=lambda *s: told.append(s), **OPTIONS)
+def test_fractions_grow_and_motions_are_told_as_they_are_found(model, workers):
+    told, found = [], []
+    callers = {'progress': lambda *s: told.append(s), 'found': lambda *s: found.append(s)}
+    design = design_excitation(model, workers=workers, **callers, **OPTIONS)
+    objectives = design.origin['start_objectives']
+    assert sorted(value for _, value in found) == sorted(filter(np.isfinite, objectives))
+    best, _ = min(found, key=lambda pair: pair[1])
+    assert best.to_dict() == design.trajectory.to_dict()
     fractions = [fraction for _, fraction, _ in told]
     assert fractions[0] == 0.0 and fractions[-1] == 1.0
     assert fractions == sorted(fractions)

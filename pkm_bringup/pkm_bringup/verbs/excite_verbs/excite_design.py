@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import PICTURES, PLOT, add_json, add_robot
+from pkm_bringup.arguments import PICTURES, PLOT, PORT, add_json, add_robot
 from pkm_bringup.outputs import check_output
 from pkm_bringup.views.console import print_json, print_note
 from pkm_bringup.views.design_view import design_view, stop_on_interrupt
@@ -41,20 +42,47 @@ def add_parser(subparsers: Any) -> None:
     text = 'Fourier trajectory or design (.yaml) that is a further start, or shipped'
     parser.add_argument('--initial', metavar='FILE', help=text)
     PLOT.add_argument(parser)
+    text = 'show the search in a browser: the best motion so far, and the paths of the others'
+    parser.add_argument('--view', action='store_true', help=f'{text}; Ctrl-C at its end ends it')
+    PORT.add_argument(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: Any) -> int:
     """Design, save, print the figures."""
-    from pkm_bringup.inputs import load_model
-    from pkm_bringup.trajectory_inputs import load_fourier, run_of
     from pkm_bringup.views.excitation_view import print_design
-    from pkm_identification.requests.check_request import check_motion
-    from pkm_identification.requests.design_request import DesignRequest, design_motion
 
     output = check_output(arguments.output, ('.yaml', '.yml'))
     plot = arguments.plot and check_output(Path(arguments.plot), PICTURES)
+    with ExitStack() as stack:
+        design, view = _searched(arguments, output, plot, stack)
+        cancelled = bool(design.origin.get('cancelled'))
+        if arguments.json:
+            names = ('period', 'ramp_time', 'figures', 'margins')
+            content = {name: getattr(design, name) for name in names}
+            print_json(content | {'cancelled': cancelled, 'output': str(output)})
+        else:
+            print_design(design)
+            print_note(f"wrote '{output}'")
+        if plot:
+            print_note(f"wrote '{plot}'")
+        if cancelled:
+            print_note('interrupted: this is the best that was found until then')
+        elif view is not None:
+            print_note(f'{view.server.address} shows it; Ctrl-C ends that')
+            view.wait()
+    return 130 if cancelled else 0
+
+
+def _searched(arguments: Any, output: Path, plot: Path | None, stack: ExitStack) -> tuple[Any, Any]:
+    """Return the design, saved and drawn, and its view, which the stack closes."""
+    from pkm_bringup.inputs import load_model
+    from pkm_bringup.trajectory_inputs import load_fourier, run_of
+    from pkm_identification.requests.check_request import check_motion
+    from pkm_identification.requests.design_request import DesignRequest, design_motion
+
+    view = None
     with (
         stop_on_interrupt('the best design so far is kept') as interrupted,
         design_view('designing') as tell,
@@ -65,8 +93,14 @@ def run(arguments: Any) -> int:
         search, limits = _given(SEARCH, arguments), _given(LIMITS, arguments)
         initial = load_fourier(arguments.initial, model)
         request = DesignRequest(criterion, search, limits, noise, prior, initial)
+        if arguments.view:
+            from pkm_bringup.scene.search_view import SearchView
+
+            view = stack.enter_context(SearchView(model, arguments.port))
+            print_note(f'{view.server.address} shows the search')
         tell('base parameters', None, float('nan'))
-        design = design_motion(request, model, tell, interrupted)
+        found = None if view is None else view.found
+        design = design_motion(request, model, tell, interrupted, found)
         design.save(output)
         if plot:
             tell('drawing', None, float('nan'))
@@ -75,19 +109,7 @@ def run(arguments: Any) -> int:
             report = check_motion(run_of(design.trajectory, design.ramp_time), model)
             deviations, trajectory = design.figures['standard_deviation'], design.trajectory
             plot_excitation(model, trajectory, plot, report, deviations, 'one period')
-    cancelled = bool(design.origin.get('cancelled'))
-    if arguments.json:
-        names = ('period', 'ramp_time', 'figures', 'margins')
-        content = {name: getattr(design, name) for name in names}
-        print_json(content | {'cancelled': cancelled, 'output': str(output)})
-    else:
-        print_design(design)
-        print_note(f"wrote '{output}'")
-    if plot:
-        print_note(f"wrote '{plot}'")
-    if cancelled:
-        print_note('interrupted: this is the best that was found until then')
-    return 130 if cancelled else 0
+    return design, view
 
 
 def _given(options: tuple[Option, ...], arguments: Any) -> dict[str, Any]:

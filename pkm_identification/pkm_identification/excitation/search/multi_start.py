@@ -22,6 +22,7 @@ from pkm_identification.excitation.search.improve import Improved, Start, improv
 from pkm_identification.excitation.search.starts import repair
 from pkm_identification.excitation.search.workers import (
     Cancel,
+    Found,
     Monitor,
     Progress,
     improve_in_processes,
@@ -62,6 +63,7 @@ def solve_design_problem(
     workers: int | None = None,
     progress: Progress | None = None,
     cancel: Cancel | None = None,
+    found: Found | None = None,
 ) -> DesignSolution:
     """Return the best feasible trajectory of a multi-start search.
 
@@ -70,7 +72,12 @@ def solve_design_problem(
     """
     options = {'seed': seed, 'candidates': candidates, 'iterations': iterations}
     count = starts + (initial is not None)
-    monitor = Monitor(count, problem.task.weights, progress, cancel)
+
+    def ended(result: Improved) -> None:
+        if found is not None and np.isfinite(result.objective):
+            found(problem.trajectory(result.z), result.objective)
+
+    monitor = Monitor(count, problem.task.weights, progress, cancel, ended)
     rng = np.random.default_rng([seed, 2**31])
     amplitudes = rng.standard_normal(problem.shape) * problem.scale[:, None]
     reference = repair(problem, problem.joined(amplitudes, problem.task.period))
@@ -82,15 +89,15 @@ def solve_design_problem(
         results.sort(key=lambda result: result.index)
         if monitor.cancelled:
             break
-    found = [result for result in results if np.isfinite(result.objective)]
-    if not found:
+    feasible = [result for result in results if np.isfinite(result.objective)]
+    if not feasible:
         raise FeasibilityError(
             'the design was cancelled before a feasible motion was found'
             if monitor.cancelled
             else f'no feasible motion with {problem.harmonics} harmonics was found from '
             f'{len(results)} starts; more starts, harmonics or a longer period may help'
         )
-    best = min(found, key=lambda result: result.objective)
+    best = min(feasible, key=lambda result: result.objective)
     return DesignSolution(
         best.z,
         problem.trajectory(best.z),
@@ -142,7 +149,7 @@ def _run(
     with threadpool_limits(1):  # sums in another order are other sums
         for start in batch:
             found.append(improve(problem, start, watch=monitor.watch(start.index), **options))
-            monitor.done(start.index, found[-1].objective)
+            monitor.done(found[-1])
             if monitor.cancelled:
                 break
     return found

@@ -17,10 +17,12 @@ import numpy as np
 from joblib.externals.loky import get_reusable_executor
 
 from pkm_dynamics.processors import SINGLE_THREAD
+from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation.search.design_problem import DesignProblem
 from pkm_identification.excitation.search.improve import Improved, Start, improve
 
 Progress = Callable[[str, float, float], None]
+Found = Callable[[FourierTrajectory, float], None]  # a motion that keeps the limits, criterion
 Cancel = Callable[[], bool] | threading.Event
 
 TELLING = 0.02  # fraction from which the time left can be told
@@ -34,7 +36,7 @@ class Monitor:
     """Collects how far all starts are and tells it; knows whether to stop.
 
     `progress` gets a text with the names of the criteria, the fraction done and the seconds
-    left (nan while unknown).
+    left (nan while unknown); `ended` gets what became of each start.
     """
 
     def __init__(
@@ -43,8 +45,9 @@ class Monitor:
         criteria: Mapping[str, float],
         progress: Progress | None,
         cancel: Cancel | None,
+        ended: Callable[[Improved], None] = lambda result: None,
     ) -> None:
-        self._count, self._progress, self._cancel = count, progress, cancel
+        self._count, self._progress, self._cancel, self._ended = count, progress, cancel, ended
         self._what = ' + '.join(criteria)
         self._fractions: dict[int, float] = {}
         self._best = np.inf
@@ -70,10 +73,11 @@ class Monitor:
             self.cancelled = bool(asked() if asked else self._cancel())  # type: ignore[operator]
         return self.cancelled
 
-    def done(self, index: int, objective: float) -> None:
+    def done(self, result: Improved) -> None:
         """Note that a start has ended."""
-        self._best = min(self._best, objective)
-        self.update({index: (1.0, objective)})
+        self._best = min(self._best, result.objective)
+        self._ended(result)
+        self.update({result.index: (1.0, result.objective)})
 
     def _tell(self, value: float) -> None:
         if self._progress is None:
@@ -118,7 +122,7 @@ def improve_in_processes(
             while left:
                 ended, left = wait(left, timeout=LOOKS, return_when=FIRST_COMPLETED)
                 for future in ended:
-                    monitor.done(futures[future].index, future.result().objective)
+                    monitor.done(future.result())
                 if monitor.update(_states(folder, [futures[future] for future in left])):
                     (folder / STOP).touch()
         except BaseException:  # of the caller's progress and cancel, Ctrl-C: nobody waits
