@@ -9,7 +9,7 @@ pytest.importorskip('rclpy')
 from fault_scenarios import FAULTS, Fault, short_motion
 from fault_table import PAGE, agree, measure, rows_of_page
 from laboratory import Laboratory
-from machine_faults import NO_ROWS
+from machine_faults import NO_ROWS, REFUSALS
 from process_faults import PROCESS_FAULTS
 
 from pkm_control.control_types import ErrorCode
@@ -47,5 +47,5 @@ def test_every_event_and_every_code_has_a_row_or_a_reason() -> None:
     assert not shown & set(NO_ROWS)
     codes = {ErrorCode.NONE}
     codes |= {fault.code for fault in FAULTS if isinstance(fault.code, ErrorCode)}
-    codes |= {event.code for event in NO_ROWS}
+    codes |= {event.code for event in NO_ROWS} | set(REFUSALS)
     assert codes == set(ErrorCode)

@@ -199,3 +199,5 @@ known('LIMIT_AHEAD', "PaLiDA's workspace ends first: tests/pkm_control/test_supe
 known('STATE_TIMEOUT', 'the rows of a silent robot process')
 known('RUNAWAY', 'a drive that does so is found before: tests/pkm_control/test_controller.py')
 known('WORKSPACE_AHEAD', 'beyond the bound of errors alone: tests/pkm_control/test_pose_watch.py')
+# Codes that refuse a goal for what it asks, before anything moves.
+REFUSALS = {ErrorCode.LEARNING: 'tests/pkm_control/test_follow_server.py'}

@@ -25,6 +25,7 @@ from pkm_bringup.nodes.commission_moves import CommissionMoves
 from pkm_bringup.nodes.estimate_listener import EstimateListener
 from pkm_bringup.nodes.excite_client import run_excitation
 from pkm_bringup.nodes.graph_client import GraphClient, GraphError
+from pkm_bringup.nodes.state_listener import STATES, StateListener
 from pkm_bringup.studies.plants import excitation_of
 from pkm_control.nodes.trajectory_controller import TrajectoryControllerNode
 from pkm_description.nodes.description_publisher import DescriptionPublisher
@@ -135,6 +136,8 @@ def used_names(folder: Path) -> dict[str, Uses]:
             graph.until_used(node, 'subscribe', 'motor_currents')
         with EstimateListener('online_estimator/parameters', model.description):
             graph.until_used('pkm_monitor', 'subscribe', 'online_estimator/parameters')
+        with StateListener(STATES, model):
+            graph.until_used('pkm_view', 'subscribe', 'motor_currents')
         return dict(graph.uses)
 
 

@@ -21,7 +21,7 @@ HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 # Nodes of a process of another node share its enclave.
 SHARED = {'excitation_server_recorder': 'excitation_server'}
 # Programs that stay in no namespace, whatever that of the robot is: their own names are absolute.
-CLIENTS = ('pkm_excite', 'pkm_commission', 'pkm_commission_move', 'pkm_monitor')
+CLIENTS = ('pkm_excite', 'pkm_commission', 'pkm_commission_move', 'pkm_monitor', 'pkm_view')
 # What a node uses only where something is installed that this graph was watched without.
 UNSEEN: dict[str, dict[str, set[str]]] = {
     'state_completer': {'publish': {'/tf'}}  # tf2_msgs
