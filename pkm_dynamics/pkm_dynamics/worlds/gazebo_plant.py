@@ -1,0 +1,146 @@
+"""A robot in a Gazebo server that runs in this process, through Gazebo's own Python modules."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import threading
+from importlib import import_module
+from pathlib import Path
+from signal import SIGINT, SIGTERM
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from lxml import etree
+from transforms3d.quaternions import quat2mat
+
+from pkm_description import Description
+from pkm_description.errors import SimulationError
+from pkm_description.exporters import build_sdf
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.worlds.stepped_plant import STEP, SteppedPlant
+
+#: Python modules of Gazebo, each with its library: Harmonic, Ionic, and those after them.
+MODULES = ('gz.sim8', 'gz.sim9', 'gz.sim10', 'gz.sim')
+MISSING = (
+    f'no Gazebo: none of its Python modules is installed ({", ".join(MODULES)}; '
+    'python3-gz-sim8 of Harmonic)'
+)
+
+
+def gazebo_module() -> ModuleType:
+    """Return Gazebo's Python module; SimulationError where there is none."""
+    for name in MODULES:
+        try:
+            return import_module(name)
+        except ModuleNotFoundError:
+            continue
+    raise SimulationError(MISSING)
+
+
+class GazeboPlant(SteppedPlant):
+    """A robot in the world that `pkm export --to sdf --form gazebo` writes, as fast as it goes.
+
+    Raises SimulationError where Gazebo is not installed.
+    """
+
+    def __init__(self, description: Description, step: float = STEP, substeps: int = 1) -> None:
+        super().__init__(description, step, substeps)
+        self._gazebo: Any = gazebo_module()
+        text = build_sdf(description, 'gazebo', step / substeps, 0.0).text
+        self._home = self._sample.positions
+        self._forces = np.zeros_like(self._home)
+        self._state = (self._home, self.velocities)
+        self._joints: list[Any] = []
+        self._links: dict[str, Any] = {}
+        self._welds, self._wanted = _welds(text), False
+        self._gap = 0.0
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / 'world.sdf'
+            file.write_text(text)
+            kept = {number: signal.getsignal(number) for number in (SIGINT, SIGTERM)}
+            self._fixture: Any = self._gazebo.TestFixture(str(file))
+            if threading.current_thread() is threading.main_thread():
+                for number, handler in kept.items():  # Gazebo has put its own there
+                    signal.signal(number, handler)
+            self._fixture.on_pre_update(self._before)
+            self._fixture.on_post_update(self._after)
+            self._fixture.finalize()
+            self._server: Any = self._fixture.server()
+
+    def closure_gap(self) -> float:
+        """Return the largest distance [m] between points that the loops hold together.
+
+        That of the end of the latest step; looked at from the first call on.
+        """
+        self._wanted = True
+        return self._gap
+
+    def _stepped(self, forces: Floats) -> tuple[Floats, Floats]:
+        self._forces = forces
+        self._server.run(True, 1, False)
+        if not self._joints:
+            name = self.description.name
+            raise SimulationError(f"Gazebo does not simulate the world of robot '{name}'")
+        positions, velocities = self._state
+        return positions, velocities
+
+    def _before(self, _: Any, ecm: Any) -> None:
+        if not self._joints:
+            self._find(ecm)
+        for joint, force in zip(self._joints, self._forces.tolist(), strict=True):
+            joint.set_force(ecm, [force])
+
+    def _find(self, ecm: Any) -> None:
+        sim = self._gazebo
+        world = sim.World(sim.world_entity(ecm))
+        model = sim.Model(world.model_by_name(ecm, self.description.name))
+        for name in self.actuated_joints:
+            joint = sim.Joint(model.joint_by_name(ecm, name))
+            joint.enable_position_check(ecm)
+            joint.enable_velocity_check(ecm)
+            self._joints.append(joint)
+        for link in {name for parent, child, _ in self._welds for name in (parent, child)}:
+            self._links[link] = sim.Link(model.link_by_name(ecm, link))
+            self._links[link].enable_velocity_checks(ecm)  # Gazebo keeps its pose up to date then
+
+    def _after(self, _: Any, ecm: Any) -> None:
+        if not self._joints:
+            return
+        found = [(joint.position(ecm), joint.velocity(ecm)) for joint in self._joints]
+        if all(position and velocity for position, velocity in found):
+            values = np.array([[position[0], velocity[0]] for position, velocity in found])
+            self._state = (self._home + values[:, 0], values[:, 1])
+        if self._wanted and self._links:
+            poses = {name: _pose(link.world_pose(ecm)) for name, link in self._links.items()}
+            self._gap = max(
+                (
+                    float(np.linalg.norm(poses[parent][0] - (at + turn @ place)))
+                    for parent, child, place in self._welds
+                    for at, turn in [poses[child]]
+                ),
+                default=0.0,
+            )
+
+
+def _welds(text: str) -> list[tuple[str, str, Floats]]:
+    """Both links of each weld, and where the origin of the first lies in the second."""
+    model = etree.fromstring(text.encode()).find('world/model')
+    poses = {}
+    for link in model.findall('link'):
+        x, y, z, *turn = (float(part) for part in link.findtext('pose').split())
+        poses[link.get('name')] = np.array([x, y, z]), quat2mat([turn[3], *turn[:3]])
+    found = []
+    for plugin in model.findall('plugin'):
+        parent, child = plugin.findtext('parent_link'), plugin.findtext('child_link')
+        if parent is not None:
+            (origin, _), (at, turn) = poses[parent], poses[child]
+            found.append((parent, child, turn.T @ (origin - at)))
+    return found
+
+
+def _pose(pose: Any) -> tuple[Floats, Floats]:
+    at, turn = pose.pos(), pose.rot()
+    rotation = quat2mat([turn.w(), turn.x(), turn.y(), turn.z()])
+    return np.array([at.x(), at.y(), at.z()]), rotation
