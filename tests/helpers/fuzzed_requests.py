@@ -270,7 +270,7 @@ class Requests:
 
     def _follow(self, request: Any) -> None:
         follow = self.controller._follow
-        outcome = answer_of(_until_it_moves(follow, Handle(request)))
+        outcome, _ = answer_of(_until_it_moves(follow, Handle(request)))
         documented(int(outcome.code), outcome.message, outcome.succeeded)
 
     def _excite(self, request: Any) -> None:
