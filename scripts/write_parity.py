@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 
 import pkm_description
-from pkm_bringup.export_parity import MOTIONS, export_parity, without_friction
+from pkm_bringup.export_parity import MOTIONS, export_parity
 from pkm_description import Description
 from pkm_description.description import DriveTerms
+from pkm_description.friction import without_friction
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.random_motion import random_motion
 from pkm_identification import IdentificationResult, identify, load_excitation

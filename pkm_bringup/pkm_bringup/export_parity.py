@@ -9,8 +9,8 @@ import numpy as np
 
 import pkm_description
 from pkm_description import Description
-from pkm_description.description import DriveTerms
 from pkm_description.exporters import Exported
+from pkm_description.friction import without_friction
 from pkm_description.loader import loads_sdf
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.array_types import Floats
@@ -57,37 +57,17 @@ def export_parity(
     forces = physical.predict(motion)
     wanted = forces - _law_forces(result, motion)
     reader, forces_of = READERS[form]
-    found = forces_of(exported, robot, model, motion, True)
+    found, found_bare = forces_of(exported, robot, model, motion)
     size = np.abs(wanted).max(axis=0)
     off = np.abs(found - wanted).max(axis=0) / size
     worst = int(np.argmax(off))
     bare = ClosedChainModel(without_friction(robot)).inverse_dynamics(motion)
-    rigid = np.abs(forces_of(exported, robot, model, motion, False) - bare).max(axis=0) / size
+    rigid = np.abs(found_bare - bare).max(axis=0) / size
     moved = 0.0
     if not result.is_physical:
         moved = float((np.abs(forces - result.predict(motion)) / size).max())
     joint = model.actuated_joints[worst]
     return Parity(reader, len(motion), float(off[worst]), joint, float(rigid.max()), moved)
-
-
-def without_friction(description: Description) -> Description:
-    """Return a robot whose joints and constraints do not rub; springs and offsets stay."""
-    kept = ('offset', 'stiffness', 'rest', 'ripple')
-    terms = {
-        item.joint: DriveTerms(**{key: getattr(item.terms, key) for key in kept})
-        for item in description.actuators
-    }
-    gears = tuple(
-        replace(each, motors=tuple(replace(motor, friction=None) for motor in each.motors))
-        for each in description.transmissions
-    )
-    return replace(
-        description,
-        joints=tuple(replace(joint, friction=None) for joint in description.joints),
-        constraints=tuple(replace(each, friction=None) for each in description.constraints),
-        actuators=tuple(replace(each, terms=terms[each.joint]) for each in description.actuators),
-        transmissions=gears,
-    )
 
 
 def _law_forces(result: IdentificationResult, motion: PlatformMotion) -> Floats:
@@ -98,54 +78,43 @@ def _law_forces(result: IdentificationResult, motion: PlatformMotion) -> Floats:
 
 
 def _from_urdf(
-    exported: Exported,
-    robot: Description,
-    model: ClosedChainModel,
-    motion: PlatformMotion,
-    friction: bool,
-) -> Floats:
+    exported: Exported, robot: Description, model: ClosedChainModel, motion: PlatformMotion
+) -> tuple[Floats, Floats]:
     read = pkm_description.loads(exported.text, exported.sidecar)
-    return ClosedChainModel(read if friction else without_friction(read)).inverse_dynamics(motion)
+    whole, bare = ClosedChainModel(read), ClosedChainModel(without_friction(read))
+    return whole.inverse_dynamics(motion), bare.inverse_dynamics(motion)
 
 
 def _from_mjcf(
-    exported: Exported,
-    robot: Description,
-    model: ClosedChainModel,
-    motion: PlatformMotion,
-    friction: bool,
-) -> Floats:
+    exported: Exported, robot: Description, model: ClosedChainModel, motion: PlatformMotion
+) -> tuple[Floats, Floats]:
     from pkm_dynamics.simulation.mjcf_tree import MjcfTree
 
     states = model.actuator_states(motion)
+    rows = list(zip(states.positions, states.velocities, states.accelerations, strict=True))
     tree = MjcfTree(exported.text, model.actuated_joints, robot.transition_velocity)
-    if not friction:
-        for name in ('dof_damping', 'dof_frictionloss', 'tendon_damping', 'tendon_frictionloss'):
-            getattr(tree.model, name)[:] = 0.0
-    rows = zip(states.positions, states.velocities, states.accelerations, strict=True)
-    return np.array([tree.forces(*row) for row in rows])
+    whole = np.array([tree.forces(*row) for row in rows])
+    for name in ('dof_damping', 'dof_frictionloss', 'tendon_damping', 'tendon_frictionloss'):
+        getattr(tree.model, name)[:] = 0.0
+    return whole, np.array([tree.forces(*row) for row in rows])
 
 
 def _from_sdf(
-    exported: Exported,
-    robot: Description,
-    model: ClosedChainModel,
-    motion: PlatformMotion,
-    friction: bool,
-) -> Floats:
+    exported: Exported, robot: Description, model: ClosedChainModel, motion: PlatformMotion
+) -> tuple[Floats, Floats]:
     read = replace(loads_sdf(exported.text), transition_velocity=robot.transition_velocity)
-    again = ClosedChainModel(read if friction else without_friction(read))
+    whole, bare = ClosedChainModel(read), ClosedChainModel(without_friction(read))
     for name in model.actuated_joints:
         read.joint(name)  # which says what there is instead
-    order = [again.actuated_joints.index(name) for name in model.actuated_joints]
+    order = [whole.actuated_joints.index(name) for name in model.actuated_joints]
     states = model.actuator_states(motion)
     arrays = (states.positions, states.velocities, states.accelerations)
-    moved = again.motion_from_actuators(*(array[:, np.argsort(order)] for array in arrays))
-    return again.inverse_dynamics(moved)[:, order]
+    moved = whole.motion_from_actuators(*(array[:, np.argsort(order)] for array in arrays))
+    return whole.inverse_dynamics(moved)[:, order], bare.inverse_dynamics(moved)[:, order]
 
 
-Reader = Callable[[Exported, Description, ClosedChainModel, PlatformMotion, bool], Floats]
-#: Of each format, who reads it, and the forces (N, n_a) of what was read, friction or not.
+Reader = Callable[[Exported, Description, ClosedChainModel, PlatformMotion], tuple[Floats, Floats]]
+#: Of each format, who reads it, and forces (N, n_a) of what was read, with friction and without.
 READERS: dict[str, tuple[str, Reader]] = {
     'urdf': ("this project's loader", _from_urdf),
     'mjcf': ('MuJoCo', _from_mjcf),

@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from pkm_description.description import FRICTION_MODELS, Constraint, Description, Friction, Joint
+from pkm_description.description import (
+    FRICTION_MODELS,
+    Constraint,
+    Description,
+    DriveTerms,
+    Friction,
+    Joint,
+)
 from pkm_description.errors import DescriptionError
 from pkm_description.sidecar import known_keys, mapping, number
 from pkm_description.xml_elements import suggestion
@@ -94,6 +101,32 @@ def with_only_load_friction(description: Description, factors: Mapping[str, floa
         for each in [dataclasses.replace(own[name] or Friction(), load=None)]
     }
     return with_load_friction(_with_changed(description, bare), factors)
+
+
+def without_friction(description: Description) -> Description:
+    """Return a robot whose joints and constraints do not rub; springs and offsets stay."""
+    kept = ('offset', 'stiffness', 'rest', 'ripple')
+    terms = {
+        item.joint: DriveTerms(**{key: getattr(item.terms, key) for key in kept})
+        for item in description.actuators
+    }
+    gears = tuple(
+        dataclasses.replace(
+            each, motors=tuple(dataclasses.replace(motor, friction=None) for motor in each.motors)
+        )
+        for each in description.transmissions
+    )
+    return dataclasses.replace(
+        description,
+        joints=tuple(dataclasses.replace(joint, friction=None) for joint in description.joints),
+        constraints=tuple(
+            dataclasses.replace(each, friction=None) for each in description.constraints
+        ),
+        actuators=tuple(
+            dataclasses.replace(each, terms=terms[each.joint]) for each in description.actuators
+        ),
+        transmissions=gears,
+    )
 
 
 def load_factors(description: Description) -> dict[str, float]:

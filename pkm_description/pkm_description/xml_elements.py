@@ -59,6 +59,14 @@ def label(element: etree._Element) -> str:
     return f"<{element.tag}> of {owner.tag} '{owner.get('name')}'"
 
 
+def float_or_nan(text: str) -> float:
+    """Value of a text; nan where it is no number."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
 def number(element: etree._Element, attribute: str, default: float | None = None) -> float:
     """Float value of an attribute; infinities are allowed."""
     text = element.get(attribute)
@@ -66,10 +74,7 @@ def number(element: etree._Element, attribute: str, default: float | None = None
         if default is None:
             raise DescriptionError(f"{label(element)} lacks the attribute '{attribute}'")
         return default
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = float_or_nan(text)
     if math.isnan(value):
         raise DescriptionError(f"{label(element)}: {attribute}='{text}' is not a number")
     return value

@@ -5,7 +5,6 @@ Runs where Gazebo's Python modules are found, and is skipped elsewhere.
 
 import numpy as np
 import pytest
-from mechanisms import without_friction
 
 import pkm_description
 from pkm_bringup.offline import dataset_of, measured_arrays
@@ -15,6 +14,7 @@ from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
 from pkm_control.gains import servo_gains
 from pkm_description.errors import SimulationError
+from pkm_description.friction import without_friction
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.integration import integrate_motion
 from pkm_dynamics.worlds.gazebo_plant import GazeboPlant, gazebo_module

@@ -302,10 +302,3 @@ def changed(description: Description, kind: str, name: str, **changes: Any) -> D
         for item in getattr(description, kind)
     )
     return dataclasses.replace(description, **{kind: items})
-
-
-def without_friction(description):
-    """A robot without the friction of its joints and constraints."""
-    joints = tuple(dataclasses.replace(joint, friction=None) for joint in description.joints)
-    cuts = tuple(dataclasses.replace(each, friction=None) for each in description.constraints)
-    return dataclasses.replace(description, joints=joints, constraints=cuts)

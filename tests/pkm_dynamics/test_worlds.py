@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from mechanisms import five_bar, tripod, without_friction
+from mechanisms import five_bar, tripod
 
 from pkm_description.errors import SimulationError
+from pkm_description.friction import without_friction
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.integration import integrate_motion
 from pkm_dynamics.worlds.dart_plant import MISSING, DartPlant

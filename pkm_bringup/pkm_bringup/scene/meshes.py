@@ -54,17 +54,7 @@ def cylinder(radius: float, length: float, sides: int = SIDES) -> Mesh:
     """Return a cylinder about the origin, along z."""
     turn = np.linspace(0.0, 2.0 * np.pi, sides, endpoint=False)
     rim = np.stack([radius * np.cos(turn), radius * np.sin(turn), np.zeros(sides)], axis=1)
-    half = np.array([0.0, 0.0, 0.5 * length])
-    vertices = np.concatenate([rim - half, rim + half, [-half, half]])
-    here, low, high = np.arange(sides), 2 * sides, 2 * sides + 1
-    after = (here + 1) % sides
-    parts = [
-        np.stack([here, after, after + sides], axis=1),
-        np.stack([here, after + sides, here + sides], axis=1),
-        np.stack([np.full(sides, low), after, here], axis=1),
-        np.stack([np.full(sides, high), here + sides, after + sides], axis=1),
-    ]
-    return Mesh(vertices, np.concatenate(parts))
+    return _prism(rim, np.zeros(3), np.array([0.0, 0.0, 0.5 * length]))
 
 
 def sphere(radius: float, sides: int = SIDES) -> Mesh:
@@ -113,9 +103,16 @@ def plate(points: Floats, thickness: float) -> Mesh:
     _, _, axes = np.linalg.svd(points - centre, full_matrices=True)
     first, second, normal = axes
     angle = np.arctan2((points - centre) @ second, (points - centre) @ first)
-    rim, n = points[np.argsort(angle)], len(points)
     normal = normal if np.cross(first, second) @ normal > 0.0 else -normal
-    shift = 0.5 * thickness * normal
+    return _prism(points[np.argsort(angle)], centre, 0.5 * thickness * normal)
+
+
+def _prism(rim: Floats, centre: Floats, shift: Floats) -> Mesh:
+    """Return what lies between a rim (n, 3) moved back and forth by `shift` (3,) [m].
+
+    The rim goes round `centre` (3,) counterclockwise, as seen against the shift.
+    """
+    n = len(rim)
     vertices = np.concatenate([rim - shift, rim + shift, [centre - shift, centre + shift]])
     here, low, high = np.arange(n), 2 * n, 2 * n + 1
     after = (here + 1) % n

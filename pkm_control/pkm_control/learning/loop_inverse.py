@@ -23,13 +23,14 @@ from pkm_control.servo import VELOCITY_CUTOFF
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.array_types import Complex, Floats
 from pkm_dynamics.settled.servo_loop import ServoLoop
-from pkm_dynamics.settled.steady_state import Loop, filtered, linearised
+from pkm_dynamics.settled.steady_state import Loop, filtered, inertia_and_damping, linearised
 
 # Of the highest frequency of the grid: what is solved for, where its differences are good
 SOLVED = 0.5
 # Of an error that a repetition leaves at any frequency, with the worst robot that is thought of
 TRUSTED = 0.9
 CUTOFFS = 61  # that are tried
+SLOW = 1e-6  # [m/s, rad/s]: forces that go with the square of speeds do not count at rest
 
 
 @dataclass(frozen=True)
@@ -145,11 +146,11 @@ def contraction(
     worst = np.zeros(len(f))
     known = smooth_parameters(model, feedforward.parameters)
     q = np.atleast_2d(np.asarray(positions, dtype=float))
-    here = mass_and_damping(model, known, q)
+    here = _at_rest(model, known, q)
     for deviation in deviations:
         there = here
         if deviation.parameters is not None:
-            there = mass_and_damping(model, smooth_parameters(model, deviation.parameters), q)
+            there = _at_rest(model, smooth_parameters(model, deviation.parameters), q)
         late = np.exp(-1j * w * deviation.delay)
         for (m, b), (mass, damp) in zip(here, there, strict=True):
             assumed = -(w**2) * m + 1j * w * b + feedback
@@ -161,21 +162,14 @@ def contraction(
     return worst
 
 
-def mass_and_damping(
+def _at_rest(
     model: ClosedChainModel, parameters: Floats, positions: Floats
 ) -> list[tuple[Floats, Floats]]:
     """Inertia and damping (n_a, n_a) at rest at positions (k, n_a)."""
-    axes, found = model.n_a, []
-    for q in positions:
-        rest, still = np.tile(q, (2 * axes + 1, 1)), np.zeros((axes + 1, axes))
-        rates = np.vstack([still, np.eye(axes)])
-        push = np.vstack([np.zeros((1, axes)), np.eye(axes), np.zeros((axes, axes))])
-        slow = 1e-6  # [m/s, rad/s]: forces that go with the square of speeds do not count at rest
-        motion = model.motion_from_actuators(rest, slow * rates, push)
-        forces = model.inverse_dynamics(motion, parameters)
-        moved = (forces[1:] - forces[0]).T
-        found.append((moved[:, :axes], moved[:, axes:] / slow))
-    return found
+    still = np.zeros_like(positions)
+    motion = model.motion_from_actuators(positions, still, still)
+    state = positions, still, still
+    return list(zip(*inertia_and_damping(model, parameters, state, motion, SLOW), strict=True))
 
 
 def zero_phase(frequency: ArrayLike, cutoff: float) -> Floats:

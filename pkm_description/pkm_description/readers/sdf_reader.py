@@ -34,7 +34,7 @@ from pkm_description.readers.sdf_frames import (
     read_pose,
     text_of,
 )
-from pkm_description.xml_elements import label, name_of, only, parse_xml
+from pkm_description.xml_elements import float_or_nan, label, name_of, only, parse_xml
 
 OLDEST = (1, 4)
 AXES_OF_MODEL = (1, 5)  # before it, axes of joints are given in the model's frame
@@ -312,10 +312,7 @@ def _value(element: etree._Element, tag: str, default: float | None = None) -> f
     text = '' if child is None else (child.text or '').strip()
     if not text and default is not None:
         return default
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = float_or_nan(text)
     if math.isnan(value):
         raise DescriptionError(
             f"{label(element)}: <{tag.rpartition('}')[2]}> '{text}' is no number"

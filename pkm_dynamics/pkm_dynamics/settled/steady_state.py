@@ -167,20 +167,8 @@ def linearised(
     period: float,
 ) -> Loop:
     """Return the loop linearised along a motion of the actuators."""
-    q, qd, qdd = state
-    count, axes = q.shape
-
-    def forces(velocities: Floats, accelerations: Floats) -> Floats:
-        near = model.motion_from_actuators(q, velocities, accelerations, initial=motion)
-        return model.inverse_dynamics(near, parameters)
-
-    here = forces(qd, qdd)
-    step = NUDGE * max(float(np.abs(qd).max(initial=0.0)), 1e-12)
-    inertia, damping = np.empty((count, axes, axes)), np.empty((count, axes, axes))
-    for axis in range(axes):
-        unit = np.eye(axes)[axis]
-        inertia[:, :, axis] = forces(qd, qdd + unit) - here
-        damping[:, :, axis] = (forces(qd + step * unit, qdd) - here) / step
+    step = NUDGE * max(float(np.abs(state[1]).max(initial=0.0)), 1e-12)
+    inertia, damping = inertia_and_damping(model, parameters, state, motion, step)
     matrix = _differences(inertia, damping, servo, period)
     try:
         factor = splu(matrix)
@@ -190,6 +178,33 @@ def linearised(
             f'{error}'
         ) from error
     return Loop(inertia, damping, transfer, period, factor)
+
+
+def inertia_and_damping(
+    model: ClosedChainModel,
+    parameters: Floats,
+    state: tuple[Floats, Floats, Floats],
+    motion: PlatformMotion,
+    step: float,
+) -> tuple[Floats, Floats]:
+    """Changes of the actuators' forces with their accelerations and velocities, (N, n_a, n_a) each.
+
+    Along a motion of the actuators; velocities are changed by `step` [m/s, rad/s].
+    """
+    q, qd, qdd = state
+    count, axes = q.shape
+
+    def forces(velocities: Floats, accelerations: Floats) -> Floats:
+        near = model.motion_from_actuators(q, velocities, accelerations, initial=motion)
+        return model.inverse_dynamics(near, parameters)
+
+    here = forces(qd, qdd)
+    inertia, damping = np.empty((count, axes, axes)), np.empty((count, axes, axes))
+    for axis in range(axes):
+        unit = np.eye(axes)[axis]
+        inertia[:, :, axis] = forces(qd, qdd + unit) - here
+        damping[:, :, axis] = (forces(qd + step * unit, qdd) - here) / step
+    return inertia, damping
 
 
 def _differences(
