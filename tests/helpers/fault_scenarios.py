@@ -6,13 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from laboratory import CONTROLLER, HOME, MODEL, Laboratory
+from laboratory import CONTROLLER, HOME, LONGEST, MODEL, Laboratory
 from lifecycle_msgs.msg import Transition
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64, Float64MultiArray
+from unique_identifier_msgs.msg import UUID
 
 from pkm_control.control_types import ErrorCode
 from pkm_control.stops import StopEvent
+from pkm_description.nodes.client_watch import HEARTBEAT
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import FourierTrajectory, Phase, PointToPoint
 from pkm_msgs.msg import DynamicParameters
@@ -121,7 +123,15 @@ def cancel_at_once(lab):
 )
 def client_gone(lab):
     handle = lab.send(heartbeat_timeout=0.3)
-    lab.until(lambda: lab.phase is Phase.STOPPING, 60.0)
+    beats = lab.tester.create_publisher(UUID, f'{CONTROLLER}/{HEARTBEAT}', 10)
+    lab.undo.append(lambda: lab.tester.destroy_publisher(beats))
+
+    def at_full_speed() -> bool:
+        beats.publish(handle.goal_id)
+        return lab.phase is Phase.RUN
+
+    lab.until(at_full_speed, LONGEST)
+    lab.until(lambda: lab.phase is Phase.STOPPING, LONGEST)
     return ended(lab, handle, len(lab.rows))
 
 

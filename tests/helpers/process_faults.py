@@ -142,7 +142,8 @@ def second_controller(lab):
     assert lab.brakes_closed  # none of them commands now
     lab.kill(lab.controller, signal.SIGINT)
     lab.controller = second
-    lab.until(lambda: not lab.brakes_closed, PATIENCE)  # the other one starts by itself
+    lab.until(lab.try_to_activate, PATIENCE)  # both may have stopped for each other
+    lab.until(lambda: not lab.brakes_closed, PATIENCE)
     return found
 
 

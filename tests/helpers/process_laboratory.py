@@ -199,13 +199,14 @@ class ProcessLaboratory(Graph):
             lambda: self.rows and np.abs(self.rows[-1].legs - MODEL.home_actuators).max() < 1e-3,
             PATIENCE,
         )
-        self.until(self._try_to_activate, PATIENCE)
+        self.until(self.try_to_activate, PATIENCE)
         self.rows.clear()
         for messages in self.heard.values():
             messages.clear()
         self.until(lambda: self.rows and self.phase is Phase.HOLD, PATIENCE)
 
-    def _try_to_activate(self) -> bool:
+    def try_to_activate(self) -> bool:
+        """Ask for it where it is not active; whether it was."""
         if self.is_in_state(State.PRIMARY_STATE_ACTIVE):
             return True
         self.change(Transition.TRANSITION_ACTIVATE)
