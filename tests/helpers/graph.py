@@ -6,12 +6,15 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 
 import rclpy
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from ros_domain import fresh_domain
+
+WINDING_DOWN = 2.0  # [s] at most
 
 
 class Tester(Node):
@@ -58,6 +61,7 @@ class Graph:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._wind_down()
         for node in self.nodes:
             getattr(node, 'close', lambda: None)()
         self.executor.shutdown()
@@ -68,6 +72,12 @@ class Graph:
             del os.environ['ROS_DOMAIN_ID']
         else:
             os.environ['ROS_DOMAIN_ID'] = self._outer_domain
+
+    def _wind_down(self) -> None:
+        """Let robots come to rest, as at a signal: closed at once, a controller waits for them."""
+        ends = [node.wind_down for node in self.nodes if hasattr(node, 'wind_down')]
+        with suppress(TimeoutError):
+            self.until(lambda: all([end() for end in ends]), WINDING_DOWN)
 
     def add(self, create):
         """Create a node and let it run."""
