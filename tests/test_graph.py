@@ -24,6 +24,7 @@ from pkm_bringup.nodes.robot_client import GraphError, RobotClient  # noqa: E402
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 SILENT = {'state_timeout': 1.0, 'lockstep_timeout': 2.0}
+RATE = 500.0  # [Hz] half of what is default: most of a cycle's cost is ROS
 
 
 @pytest.fixture(scope='module')
@@ -43,9 +44,9 @@ def graph(folder):
     The last tests take nodes away that those before them need.
     """
     special = {
-        'simulated_robot': {'lockstep': True, 'seed': 3},
+        'simulated_robot': {'lockstep': True, 'seed': 3, 'rate': RATE},
         'trajectory_controller': {'update_mode': 'state', 'autostart': True, **SILENT},
-        'excitation_server': {'silence_timeout': 3.0, 'data_folder': str(folder)},
+        'excitation_server': {'silence_timeout': 3.0, 'data_folder': str(folder), 'rate': RATE},
         'estimation_server': {'data_folder': str(folder)},
     }
     with pytest.MonkeyPatch.context() as patch, NodeProcesses(folder / 'log') as processes:

@@ -128,17 +128,17 @@ def test_filters(capfd):
 
 @pytest.mark.slow
 def test_identification_of_two_lengths(capfd):
-    both = bench(capfd, '--robot', 'five_bar', '--only', 'identify', '--recording', '20')
+    both = bench(capfd, '--robot', 'five_bar', '--only', 'identify', '--recording', '8')
     likelihood = both['identify'].pop('maximum_likelihood')
     assert (likelihood['duration'], likelihood['periods']) == (50.0, 10)
     assert 0 < likelihood['derivative']['ours'] < likelihood['derivative']['differences']
     peer = both['identify']['filter']['peer']
-    assert peer['duration'] == 20.0 and peer['memory'] > 0
+    assert peer['duration'] == 8.0 and peer['memory'] > 0
     assert set(both['identify']) == {'filter', 'fourier'}
     for kind in both['identify'].values():
         short, long = kind['short'], kind['long']
-        assert (short['duration'], long['duration']) == (20.0, 200.0)
+        assert (short['duration'], long['duration']) == (8.0, 80.0)
         assert kind['memory_ratio'] == pytest.approx(long['memory'] / short['memory'])
         assert kind['time_ratio'] == pytest.approx(long['cpu'] / short['cpu'])
         assert short['equations'] > short['parameters']
-    assert both['identify']['fourier']['long']['periods'] == 100
+    assert both['identify']['fourier']['long']['periods'] == 40

@@ -48,7 +48,7 @@ def test_no_limit_is_touched_in_the_plant(name):
     recording = simulate(
         model,
         design.trajectory,
-        2,
+        1,
         ramp_time=design.ramp_time,
         effects=effects_of(model.description, 'all'),
         seed=1,
