@@ -74,7 +74,7 @@ TEXTS = {
         'remove its cause, call `~/reset_protective_stop`, activate the controller',
     ),
     'CLIENT_LOST': (
-        'the heartbeat that the goal asked for has stopped',
+        'the client, which the goal asked to watch, is gone, or its heartbeat has stopped',
         'start the client again, send the goal again',
     ),
     'FOREIGN_COMMANDS': (

@@ -24,7 +24,11 @@ class StopEvent(Enum):
 
     CANCEL = ErrorCode.CANCELED, 2, 'the client cancels its goal'
     SUPERSEDED = ErrorCode.SUPERSEDED, 2, 'another goal takes the place of this one'
-    CLIENT_LOST = ErrorCode.CLIENT_LOST, 2, 'the heartbeat of the client of a goal has stopped'
+    CLIENT_LOST = (
+        ErrorCode.CLIENT_LOST,
+        2,
+        'the client of a goal is gone, or its heartbeat has stopped',
+    )
     ENABLING_DEVICE = (
         ErrorCode.ENABLING_DEVICE,
         2,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 import numpy as np
 from laboratory import CONTROLLER, HOME, LONGEST, MODEL, Laboratory
@@ -14,7 +15,7 @@ from unique_identifier_msgs.msg import UUID
 
 from pkm_control.control_types import ErrorCode
 from pkm_control.stops import StopEvent
-from pkm_description.nodes.client_watch import HEARTBEAT
+from pkm_description.nodes.process_line import ProcessLine
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import FourierTrajectory, Phase, PointToPoint
 from pkm_msgs.msg import DynamicParameters
@@ -122,17 +123,14 @@ def cancel_at_once(lab):
     RESEND,
 )
 def client_gone(lab):
-    handle = lab.send(heartbeat_timeout=0.3)
-    beats = lab.tester.create_publisher(UUID, f'{CONTROLLER}/{HEARTBEAT}', 10)
-    lab.undo.append(lambda: lab.tester.destroy_publisher(beats))
-
-    def at_full_speed() -> bool:
-        beats.publish(handle.goal_id)
-        return lab.phase is Phase.RUN
-
-    lab.until(at_full_speed, LONGEST)
-    lab.until(lambda: lab.phase is Phase.STOPPING, LONGEST)
-    return ended(lab, handle, len(lab.rows))
+    goal = UUID(uuid=list(uuid4().bytes))
+    line = ProcessLine(bytes(goal.uuid), offers=True)
+    handle = lab.send(identifier=goal, heartbeat_timeout=LONGEST)
+    lab.until(lambda: lab.phase is Phase.RUN, LONGEST)
+    lab.pass_by(0.1)
+    since = len(lab.rows)
+    line.close()  # as the kernel does
+    return ended(lab, handle, since)
 
 
 @fault('a second goal comes in motion', None, 'the second goal', RESEND, ErrorCode.BUSY)

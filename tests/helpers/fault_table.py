@@ -51,11 +51,11 @@ and excitation server have one each. The robot of the same motion runs freely, t
 real (the last two rows: not slower, a small motion), and times and travels are its own; the tests
 compare those of the drives alone, since the others are the same as above in lockstep. Where
 nobody commands any more the drives decide: their brakes close after the command timeout, here
-0.1 s. After a lost heartbeat, time and travel count from the moment when it is missed. *Told* is
-when somebody hears of it, in elapsed seconds as measured when this page was written, with the slow
-stop and the end of the process: here on a machine with twice as much to do as it
-can. In brackets:
-what is configured for noticing. Discovery alone would tell of a killed process after 20 s. A
+0.1 s. After the loss of a client, time and travel count from the moment when it is noticed. *Told*
+is when somebody hears of it, in elapsed seconds as measured when this page was written, with the
+slow stop and the end of the process: here on a machine with twice as much to do as it can. In
+brackets: what is configured for noticing. A killed process is told by a socket, which the kernel
+closes; on another machine, and of a process that hangs, by 5 s without a sign of life. A
 silent robot is told after `state_timeout`, by default 0.1 s.
 
 | what happens | category | rests after [s] | travel [mm] | told [s] | lost | reported | go on |

@@ -191,13 +191,13 @@ class Laboratory(Graph):
     def try_to_activate(self) -> bool:
         return self.loop.has_recent_state and self.change(Transition.TRANSITION_ACTIVATE)
 
-    def send(self, trajectory=None, **fields):
+    def send(self, trajectory=None, identifier=None, **fields):
         """Send a goal; its handle."""
         message = to_message(shake()) if trajectory is None else trajectory
         goal = FollowPlatformTrajectory.Goal(trajectory=message, ramp_time=0.3, periods=40)
         for name, value in fields.items():
             setattr(goal, name, value)
-        sent = self.action.send_goal_async(goal)
+        sent = self.action.send_goal_async(goal, goal_uuid=identifier)
         self.until(sent.done)
         return sent.result()
 

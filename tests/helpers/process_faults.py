@@ -11,12 +11,12 @@ from laboratory import CONTROLLER
 from lifecycle_msgs.msg import State, Transition
 from process_laboratory import PATIENCE, ROBOT, SERVER, STATE_TIMEOUT, ProcessLaboratory
 
-from pkm_bringup.nodes import lifeline
+from pkm_bringup.nodes import graph_client
 from pkm_control.control_types import ErrorCode
 from pkm_control.stops import StopEvent
 from pkm_dynamics.trajectories import Phase
 from pkm_identification.datasets.bags.bag_reader import read_bag
-from pkm_identification.nodes import excitation_run
+from pkm_identification.nodes import excitation_run, excitation_server
 from pkm_msgs.action import Excite
 
 DRIVES = 'drives'  # in place of a category: nobody commands them any more
@@ -196,7 +196,7 @@ def with_client(lab: ProcessLaboratory, bag: str):
     category(StopEvent.CANCEL),
     BAG,
     'CLIENT_LOST',
-    lifeline.HEARTBEAT_TIMEOUT,
+    excitation_server.WATCH_PERIOD,
     'start it again',
 )
 def client_killed(lab):
@@ -232,7 +232,7 @@ def client_terminated(lab):
     category(StopEvent.CLIENT_LOST),
     'the rest of the run; the bag has no end',
     'its client: gone, exit status 1',
-    lifeline.GONE,
+    graph_client.SPIN,
     'start the server, run again',
 )
 def server_killed(lab):
@@ -252,7 +252,7 @@ def server_killed(lab):
     DRIVES,
     BAG,
     'TOPIC_SILENT',
-    excitation_run.DOUBT + excitation_run.ANSWER,
+    excitation_run.POLL,
     'start the controller (others are known for 20 s more), activate it, run again',
 )
 def controller_killed(lab):
@@ -263,7 +263,7 @@ def controller_killed(lab):
     lab.kill(lab.controller)
     lab.until(result.done, PATIENCE)
     told = time.monotonic() - begun
-    assert lab.brakes_closed
+    lab.until(lambda: lab.brakes_closed, PATIENCE)
     assert result.result().result.error_code == Excite.Result.TOPIC_SILENT
     return Followed(since, outcome(lab, 'controller_killed'), told)
 

@@ -21,6 +21,8 @@ from unique_identifier_msgs.msg import UUID  # noqa: E402
 from pkm_bringup import cli  # noqa: E402
 from pkm_bringup.nodes import lifeline  # noqa: E402
 from pkm_bringup.nodes.graph_client import GraphClient  # noqa: E402
+from pkm_description.nodes.client_watch import HEARTBEAT_TIMEOUT  # noqa: E402
+from pkm_description.nodes.process_line import ProcessLine  # noqa: E402
 from pkm_msgs.action import Excite  # noqa: E402
 
 pytestmark = pytest.mark.ros
@@ -195,57 +197,44 @@ def line(monkeypatch):
     with GraphClient('client') as client:
         monkeypatch.setattr(lifeline, 'time', clock)
         with lifeline.Lifeline(client, 'asked', lambda: line.present) as line:
-            line.present = True
+            line.present, line.server = True, client.node
 
             def wait(seconds):
                 clock.now += seconds
                 return line.gone()
 
-            line.wait, line.client = wait, client
+            line.wait = wait
             yield line
 
 
-def serve_parameters(line):
-    """A node with parameters, as any node has."""
-    node = rclpy.create_node('asked')
-    line.client._executor.add_node(node)
-    assert line.client.wait(line._questions.service_is_ready, 20.0)
-    return node
+def test_a_killed_server_is_told_at_once(line):
+    server = ProcessLine(bytes(line.goal.uuid), offers=False)
+    assert not line.wait(0.1)
+    server.close()
+    assert line.wait(0.1) and line.wait(0.1)
 
 
-def test_a_killed_server_is_told_within_two_seconds_though_discovery_remembers_it(line):
-    node = serve_parameters(line)
-    for _ in range(20):  # an idle server answers each question
-        assert not line.wait(0.6)
-        assert line.client.wait(lambda: line._calls[-1].done(), 20.0)
-        assert not line.wait(0.01)
-    line.client._executor.remove_node(node)  # present, but it answers no more
-    assert lifeline.GONE < 2.0
-    assert not line.wait(lifeline.GONE - 0.05)
-    assert line.wait(0.1)
-    node.destroy_node()
-
-
-def test_feedback_is_a_sign_of_life_of_a_server_that_answers_nothing(line):
-    node = serve_parameters(line)
-    line.client._executor.remove_node(node)
+def test_a_server_that_hears_heartbeats_must_say_something(line):
+    node = line.server.create_subscription(UUID, 'asked/heartbeat', lambda _: None, 10)
+    assert line.heartbeat_timeout == HEARTBEAT_TIMEOUT
     for _ in range(5):
         assert not line.wait(lifeline.GONE - 0.05)
         line.hear()
-    node.destroy_node()
+    assert line.wait(lifeline.GONE + 0.05)
+    line.server.destroy_subscription(node)
 
 
-def test_a_server_without_parameters_is_gone_when_discovery_drops_it(line):
+def test_a_foreign_server_is_gone_when_discovery_drops_it(line):
     assert not line.wait(60.0)
     line.present = False
-    assert not line.wait(1.0)  # it may come back
-    assert line.wait(1.0)
+    assert not line.wait(lifeline.GONE - 0.05)  # it may come back
+    assert line.wait(0.1)
 
 
 def test_the_server_hears_that_the_client_lives(tmp_path):
     with pretender(20) as server:
         assert cli.main(arguments(tmp_path)) == 0
-    assert server.goal.heartbeat_timeout == lifeline.HEARTBEAT_TIMEOUT
+    assert server.goal.heartbeat_timeout == HEARTBEAT_TIMEOUT
     assert len(server.beats) > 3
     assert {bytes(beat.uuid) for beat in server.beats} == {server.identifier}
 

@@ -26,13 +26,14 @@ from pkm_description.description import EncoderAndDrive
 from pkm_description.errors import PkmError
 from pkm_description.nodes.background import Background
 from pkm_description.nodes.description_publisher import LATCHED
+from pkm_description.nodes.process_line import ProcessLine
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.goal_check import LONGEST_CHECK
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import load
 from pkm_identification.datasets.bags.bag_reader import read_bag
-from pkm_identification.nodes import excitation_run, excitation_server
+from pkm_identification.nodes import excitation_server
 from pkm_identification.nodes.excitation_server import ExcitationServer
 from pkm_identification.recording import SystemFacts, run_preflight
 from pkm_msgs.action import Excite, FollowPlatformTrajectory
@@ -89,6 +90,7 @@ class Pretender(Node):
             handle.abort()
             result.error_code, result.error_msg = self.refusal
             return result
+        self.line = ProcessLine(bytes(handle.goal_id.uuid), offers=False)
         goal, self._run = handle.request, self._step
         end = goal.periods * goal.trajectory.period + 0.3
         while (self._step - self._run) / RATE < end:
@@ -249,41 +251,19 @@ def test_the_client_of_the_controller_shows_that_it_lives(session, tmp_path):
     assert len(session.robot.beats) > 5 and len(beats) == 1
 
 
-def test_a_controller_that_dies_is_told_within_two_seconds(model, tmp_path):
+def test_a_controller_that_dies_is_told_at_once(model, tmp_path):
     with Graph(*PARAMETERS) as graph:
         session = Session(graph, model)
         handle = session.send(tmp_path / 'bag', periods=100)
         graph.until(lambda: session.phases.count('running') > 5)
-        killed = time.monotonic()
         graph.kill(session.robot)
+        session.robot.line.close()
+        killed = time.monotonic()
         answer = session.result(handle)
         assert answer.result.error_code == CODE.TOPIC_SILENT
-        assert 'the controller is gone' in answer.result.error_msg
-        # 2 s, and what a loaded machine takes for the answer
-        assert time.monotonic() - killed < 4.0
+        assert answer.result.error_msg == 'the controller is gone'
+        assert time.monotonic() - killed < 2.0
         assert 'outcome: aborted' in outcome_of(tmp_path / 'bag')
-
-
-def test_a_controller_that_is_gone_is_told_within_the_bound_that_is_configured(
-    session, tmp_path, monkeypatch
-):
-    """Silent for `DOUBT`, then without an answer for `ANSWER`: nobody is asked twice."""
-    asked = []
-
-    async def silent(timeout):
-        asked.append(timeout)
-        await session.server._background.sleep(timeout)
-        return False
-
-    handle = session.send(tmp_path / 'bag', periods=100)
-    session.graph.until(lambda: session.phases.count('running') > 5)
-    monkeypatch.setattr(session.server._system, 'answers', silent)
-    session.robot.talking = False
-    answer = session.result(handle)
-    assert 'the controller is gone' in answer.result.error_msg
-    assert asked == [excitation_run.ANSWER]
-    assert excitation_run.DOUBT + excitation_run.ANSWER <= 1.5  # [s], of 2
-    assert 'outcome: aborted' in outcome_of(tmp_path / 'bag')
 
 
 def test_the_client_of_a_run_is_watched(session, tmp_path):

@@ -1,38 +1,52 @@
-"""The heartbeat of the client of a goal."""
+"""Whether the client of a goal lives: the line to its process, and its heartbeat."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
 from unique_identifier_msgs.msg import UUID
 
+from pkm_description.nodes.process_line import ProcessLine
+
 HEARTBEAT = 'heartbeat'  # topic of a server, below its name: the identifiers of goals
+# [s] without heartbeats after which a client is gone, for one that hangs or is on another machine:
+# the line tells of all others at once. On a machine with twice as much to do as it can a healthy
+# process is silent for more than 1.25 s.
+HEARTBEAT_TIMEOUT = 5.0
 
 
 class ClientWatch:
     """Tells when the client of a goal is gone: who asks for it sends the goal's identifier.
 
-    `hear` takes what comes on the topic `HEARTBEAT`, and `look` looks at the clock. Two looks in a
-    row must find the client silent: after a pause of this process the first one may come before
-    the messages that have waited.
+    `hear` takes what comes on the topic `HEARTBEAT`, and `look` looks at line and clock. Two looks
+    in a row must find the client silent: after a pause of this process the first one may come
+    before the messages that have waited. `on_lost` must not call `begin` or `end`.
     """
 
     def __init__(self, on_lost: Callable[[str], None]) -> None:
         self._on_lost = on_lost  # with what to say, once a goal
+        self._lock = threading.Lock()  # goals begin and end in another thread than that of `look`
         self._goal: bytes | None = None
+        self._line: ProcessLine | None = None
         self._timeout = 0.0  # [s]
         self._heard = 0.0  # [s] of the steady clock
         self._doubted = False
 
     def begin(self, goal: bytes, timeout: float) -> None:
         """Watch the client of this goal; with a timeout [s] of zero there is nothing to hear."""
-        self._timeout, self._heard, self._doubted = timeout, time.monotonic(), False
-        self._goal = goal if timeout > 0.0 else None
+        with self._lock:
+            if timeout > 0.0:
+                self._goal, self._line = goal, ProcessLine(goal, offers=False)
+            self._timeout, self._heard, self._doubted = timeout, time.monotonic(), False
 
     def end(self) -> None:
-        """Watch nobody."""
-        self._goal = None
+        """Watch nobody; the goal has ended."""
+        with self._lock:
+            if self._line is not None:
+                self._line.end()
+            self._goal = self._line = None
 
     def hear(self, beat: UUID) -> None:
         """Take a heartbeat."""
@@ -40,12 +54,19 @@ class ClientWatch:
             self._heard, self._doubted = time.monotonic(), False
 
     def look(self) -> None:
-        """Tell when the client has been silent for too long."""
+        """Tell when the client is gone, or has been silent for too long."""
+        with self._lock:
+            if self._goal is not None and (reason := self._loss()):
+                self._goal = None
+                self._on_lost(reason)
+
+    def _loss(self) -> str:
+        if self._line is not None and self._line.is_cut():
+            return 'the client is gone'
         silent = time.monotonic() - self._heard
-        if self._goal is None or silent <= self._timeout:
-            return
+        if silent <= self._timeout:
+            return ''
         if not self._doubted:
             self._doubted = True
-            return
-        self._goal = None
-        self._on_lost(f'no heartbeat of the client for {silent:.2f} s')
+            return ''
+        return f'no heartbeat of the client for {silent:.2f} s'

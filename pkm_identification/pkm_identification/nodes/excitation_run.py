@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass, fields
 from math import nan
 from pathlib import Path
@@ -13,10 +14,13 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
+from unique_identifier_msgs.msg import UUID
 
 from pkm_description import Payload
 from pkm_description.errors import DatasetError
 from pkm_description.nodes.background import Background
+from pkm_description.nodes.client_watch import HEARTBEAT_TIMEOUT
+from pkm_description.nodes.process_line import ProcessLine
 from pkm_description.transmissions.calibration import published_text
 from pkm_description.transmissions.motor_side import spoken_by
 from pkm_description.untrusted.named_files import allowed, only_below
@@ -46,10 +50,7 @@ from pkm_msgs.msg import RecordingQuality as QualityMessage
 
 POLL = 0.05  # [s] between looks at cancel requests and the state of the robot
 SETTLE = 0.2  # [s] for the last messages after the motion
-# [s] without a heartbeat until the controller stops a motion that nobody records
-HEARTBEAT_TIMEOUT = 1.0
-# [s] of silence after which a controller is asked whether it lives, and for its answer
-DOUBT, ANSWER = 0.75, 0.75
+ANSWER = 5.0  # [s] for the controller to take a cancel request; one that hangs takes none
 METADATA = 'pkm/metadata'
 FOLLOW = FollowPlatformTrajectory.Result
 REJECTIONS = {
@@ -93,9 +94,12 @@ class ExcitationRun:
         self._request: Excite.Goal = self.handle.request
         self._metadata: dict[str, Any] = {}
         self._follow: Any = None
+        self._goal = UUID(uuid=list(uuid.uuid4().bytes))  # of the controller
+        self._line = ProcessLine(bytes(self._goal.uuid), offers=True)
         self._progress: tuple[float, float] = (0.0, 0.0)
         self._moved = False
         self._ending: Refused | None = None  # why the run is to end
+        self.feedback = Excite.Feedback()  # the last one
 
     @property
     def bag(self) -> Path:
@@ -108,8 +112,8 @@ class ExcitationRun:
             allowed(self._request.bag and self.bag)
         with refusing(Code.BAD_TRAJECTORY):
             trajectory = from_message(self._request.trajectory)
-        report = await self._preflight(trajectory)
         try:
+            report = await self._preflight(trajectory)
             await self._begin(trajectory)
             await self._move(report)
             await self.background.sleep(SETTLE)
@@ -121,6 +125,8 @@ class ExcitationRun:
         except BaseException as error:
             self._leave(Refused(Code.MOTION_FAILED, f'{type(error).__name__}: {error}'))
             raise
+        finally:
+            self._line.close()
         return await self._verify(trajectory)
 
     def interrupt(self, reason: str) -> None:
@@ -191,7 +197,9 @@ class ExcitationRun:
             heartbeat_timeout=HEARTBEAT_TIMEOUT,
         )
         self._follow = await self.background.within(
-            self.system.follow.send_goal_async(goal, feedback_callback=self._on_feedback),
+            self.system.follow.send_goal_async(
+                goal, feedback_callback=self._on_feedback, goal_uuid=self._goal
+            ),
             settings.controller_timeout,
         )
         if self._follow is None:
@@ -205,8 +213,8 @@ class ExcitationRun:
         self._progress = (0.0, report.duration)
         while not answer.done():
             self._raise_if_canceled()
-            await self._raise_if_lost()
-            self.system.beat(self._follow)
+            self._raise_if_lost()
+            self.system.beat(self._goal)
             self._feedback('running', *self._progress, 'following the trajectory')
             await self.background.within(answer, POLL)
         self._follow = None
@@ -234,17 +242,14 @@ class ExcitationRun:
     async def _stop_robot(self) -> None:
         """Cancel the motion and wait until the robot rests."""
         follow, limit = self._follow, self.settings.stop_timeout
-        if follow is None:
+        self._follow = None
+        if follow is None or self._line.is_cut():
             return
         self._feedback('running', self._progress[0], limit, 'stopping')
-        if not await self.system.answers(ANSWER):
-            self._follow = None
-            return
         result = follow.get_result_async()
-        await self.background.within(follow.cancel_goal_async(), limit)
-        await self.background.within(result, limit)
-        self._follow = None
-        await self.background.sleep(SETTLE)
+        if await self.background.within(follow.cancel_goal_async(), ANSWER) is not None:
+            await self.background.within(result, limit)
+            await self.background.sleep(SETTLE)
 
     # -- the bag ------------------------------------------------------------------
 
@@ -292,24 +297,21 @@ class ExcitationRun:
         if self.handle.is_cancel_requested:
             raise Refused(Code.CANCELED, 'canceled by the client')
 
-    async def _raise_if_lost(self) -> None:
+    def _raise_if_lost(self) -> None:
         if self.recorder.error:
             raise Refused(Code.CANNOT_WRITE, self.recorder.error)
-        silent = self.recorder.age(self.system.state_topic)
-        if silent is not None and silent > DOUBT and not await self.system.answers(ANSWER):
-            self._follow = None  # nobody takes a cancel request
-            message = f'the controller is gone: silent for {silent:.1f} s, and no answer'
-            raise Refused(Code.TOPIC_SILENT, message)
+        if self._line.is_cut():
+            raise Refused(Code.TOPIC_SILENT, 'the controller is gone')
         for topic in ('joint_states', self.system.state_topic):
             age = self.recorder.age(topic)
             if age is not None and age > self.settings.silence_timeout:
                 raise Refused(Code.TOPIC_SILENT, f"'{topic}' fell silent {age:.1f} s ago")
 
     def _feedback(self, phase: str, fraction: float, time_left: float, detail: str) -> None:
+        told = self.feedback = Excite.Feedback(phase=phase, detail=detail)
+        told.fraction, told.time_left = float(fraction), float(time_left)
         if self.handle.is_active:
-            feedback = Excite.Feedback(phase=phase, detail=detail)
-            feedback.fraction, feedback.time_left = float(fraction), float(time_left)
-            self.handle.publish_feedback(feedback)
+            self.handle.publish_feedback(told)
 
 
 def quality_message(quality: RecordingQuality) -> QualityMessage:

@@ -32,7 +32,7 @@ from pkm_identification.recording import RecordingQuality
 from pkm_identification.requests.refusal import Code, Refused
 from pkm_msgs.action import Excite
 
-WATCH_PERIOD = 0.1  # [s] between looks for the client's heartbeat
+WATCH_PERIOD = 0.1  # [s] between looks for the client, and signs of life for it
 _wait = partial(NodeParameter, unit='s', lower=0.1, upper=600.0)
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
@@ -77,12 +77,12 @@ class ExcitationServer(Node):
         self._system = RunningSystem(self, self._background, values['controller'], self._forces)
         self._run: ExcitationRun | None = None
         self._recorder: Recorder | None = None
-        self._busy = False
+        self._handle: ServerGoalHandle | None = None  # of the goal that is under way
         self._last = 'nothing asked yet'
         self._client = ClientWatch(self._on_client_lost)
         self.create_subscription(UUID, f'~/{HEARTBEAT}', self._client.hear, 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(WATCH_PERIOD, self._client.look, clock=steady)
+        self.create_timer(WATCH_PERIOD, self._watch, clock=steady)
         publish_diagnostics(self, self._model.description.name, self._report)
         self._server = ActionServer(
             self,
@@ -98,7 +98,7 @@ class ExcitationServer(Node):
         """Begin or go on to end a run before the process ends; whether there is none."""
         if self._run is not None:
             self._run.end(Code.CANCELED, 'the excitation server is shut down')
-        return not self._busy
+        return self._handle is None
 
     def close(self) -> None:
         """Stop a run under way and close its bag before the node goes."""
@@ -109,15 +109,22 @@ class ExcitationServer(Node):
         self._background.close()
         self._checks.close()
 
+    def _watch(self) -> None:
+        self._client.look()
+        if self._handle is not None and self._handle.is_active:
+            waiting = Excite.Feedback(phase='preflight')
+            feedback = waiting if self._run is None else self._run.feedback
+            self._handle.publish_feedback(feedback)
+
     def _on_client_lost(self, reason: str) -> None:
         if self._run is not None:
             self._run.end(Code.CLIENT_LOST, reason)
 
     async def _on_goal(self, handle: ServerGoalHandle) -> Excite.Result:
         result = Excite.Result(bag=handle.request.bag)
-        if self._busy:
+        if self._handle is not None:
             return self._failed(handle, result, Refused(Code.BUSY, 'another run is under way'))
-        self._busy = True
+        self._handle = handle
         quality: RecordingQuality | None = None
         try:
             forces = await self._system.forces(self._settings.topic_timeout)
@@ -140,7 +147,7 @@ class ExcitationServer(Node):
             recorder, self._recorder, self._run = self._recorder, None, None
             if recorder is not None:
                 recorder.close()
-            self._busy = False
+            self._handle = None
         self._finish(
             f"'{result.bag}': {quality.periods} periods, {quality.samples} samples", failed=False
         )
@@ -166,7 +173,7 @@ class ExcitationServer(Node):
             self.get_logger().info(text)
 
     def _report(self) -> tuple[str, dict[str, str]]:
-        return 'exciting' if self._busy else 'idle', {'last run': self._last}
+        return 'idle' if self._handle is None else 'exciting', {'last run': self._last}
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from lifecycle_msgs.srv import GetState
 from rclpy.action import ActionClient
-from rclpy.action.client import ClientGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -99,13 +98,9 @@ class RunningSystem:
                 self._node.destroy_subscription(states)
         return ForceMessages(CURRENTS, MOTOR_CURRENTS, CURRENT, tuple(self._forces.names))
 
-    def beat(self, goal: ClientGoalHandle) -> None:
+    def beat(self, goal: UUID) -> None:
         """Tell the controller that the client of this goal lives."""
-        self._beats.publish(goal.goal_id)
-
-    async def answers(self, timeout: float) -> bool:
-        """Whether the controller says anything within `timeout` [s]."""
-        return bool(await self.controller_state(timeout))
+        self._beats.publish(goal)
 
     def published_digest(self, own: Description) -> str:
         """Digest of the description that the graph publishes, empty while it is unknown."""
