@@ -85,3 +85,7 @@ class ModelFileError(PkmError):
 
 class SimulationError(PkmError):
     """A simulated robot cannot do what was asked of it."""
+
+
+class MissingWorldError(SimulationError):
+    """A simulator that a robot is to move in is not installed."""

@@ -208,13 +208,17 @@ def simulated(
     robot |= {'feedforward': nominal_feedforward(model), 'ramp_time': ramp_time}
     recording = simulate(model, trajectory, periods + settling, **robot)
     arrays = measured_arrays(recording, model, trajectory.period)
+    return settled_periods(arrays, trajectory.period, settling), recording
+
+
+def settled_periods(arrays: dict[str, Any], period: float | None, settling: int) -> dict[str, Any]:
+    """Return arrays (`measured_arrays`) without the first periods [s] at full speed."""
     if not settling:
-        return arrays, recording
-    assert trajectory.period is not None
-    samples, first = len(arrays['time']), settling * round(trajectory.period * SAMPLING_RATE)
+        return arrays
+    assert period is not None
+    samples, first = len(arrays['time']), settling * round(period * SAMPLING_RATE)
     sampled = {name for name, value in arrays.items() if np.shape(value)[:1] == (samples,)}
-    settled = {name: value[first:] if name in sampled else value for name, value in arrays.items()}
-    return settled, recording
+    return {name: value[first:] if name in sampled else value for name, value in arrays.items()}
 
 
 def _under_servo(model: ClosedChainModel, trajectory: Trajectory) -> SteadyState:

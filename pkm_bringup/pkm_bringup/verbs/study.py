@@ -30,6 +30,7 @@ STUDIES = (
     'effects',
     'monitor',
     'learning',
+    'worlds',
     'real',
 )
 # Options that change nothing of the result, and what else the parser leaves among them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from pkm_bringup.studies.payload_study import CASES
@@ -120,6 +121,15 @@ EFFECTS: Columns = {
     'tracking without model [mm, mrad]': lambda row: f'{1000 * row["without"]:.4g}',
     'with it': lambda row: f'{1000 * row["with_model"]:.4g}',
     'times smaller': ('factor', '.1f'),
+}
+WORLDS: Columns = {
+    'world': 'world',
+    'step [ms]': lambda row: f'{1e3 * row["step"]:g}',
+    'loops gape by [mm]': lambda row: f'{1e3 * row["gap"]:.1g}',
+    'tracking rms [mm, mrad]': lambda row: f'{1e3 * row["tracking"]:.2g}',
+    'parameters off, rms [%]': ('rms', '.2g%'),
+    'largest [%]': ('largest', '.2g%'),
+    'of': 'where',
 }
 ALARMS: Columns = {
     'false alarms a day': ('a_day', 'g'),
@@ -351,3 +361,25 @@ def print_uf_pkm(content: Content) -> None:
         for name in case['true']
     ]
     print_columns(rows, UF_PKM)
+
+
+def print_worlds(content: Content) -> None:
+    """Print the parameters from every world, then the worlds, and which are missing."""
+    columns: Columns = {'parameter': 'name', 'unit': 'unit', 'true': ('true', '.4g')}
+    for world in (row['world'] for row in content['worlds']):
+        columns[f'{world} [%]'] = partial(_deviation, world)
+    columns['between worlds [%]'] = ('between', '.2f%')
+    columns['reported sd [%]'] = ('standard_deviation', '.2g%')
+    title = f'{content["robot"]}: deviations of the identified parameters from the truth'
+    print_columns(content['parameters'], columns, title)
+    known = sum(row['well_known'] for row in content['parameters'])
+    title = f'worlds, by the {known} parameters that the motion shows to 1 %'
+    sys.stdout.write('\n')
+    print_columns(content['worlds'], WORLDS, title)
+    for world, reason in content['missing'].items():
+        sys.stdout.write(f'missing: {world} ({reason})\n')
+
+
+def _deviation(world: str, row: Mapping[str, Any]) -> str | None:
+    off = row['deviations'][world]
+    return None if off is None else f'{100 * off:+.2f}'

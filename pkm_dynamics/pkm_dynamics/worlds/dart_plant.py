@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from pkm_description import Description
 from pkm_description.description import Pose
-from pkm_description.errors import SimulationError
+from pkm_description.errors import MissingWorldError
 from pkm_description.exporters.sdf_parts import SdfStructure
 from pkm_description.exporters.sdf_structure import build_structure
 from pkm_description.readers.sdf_content import SdfAxis, SdfJoint
@@ -19,18 +20,23 @@ from pkm_dynamics.worlds.stepped_plant import STEP, SteppedPlant
 MISSING = 'no Dart: its Python module dartpy is not installed'
 
 
+def dart_module() -> ModuleType:
+    """Return Dart's Python module; MissingWorldError where there is none."""
+    try:
+        return import_module('dartpy')
+    except ModuleNotFoundError:
+        raise MissingWorldError(MISSING) from None
+
+
 class DartPlant(SteppedPlant):
     """A robot in Dart; loops are closed by its weld constraints.
 
-    Raises SimulationError where dartpy is not installed.
+    Raises MissingWorldError where dartpy is not installed.
     """
 
     def __init__(self, description: Description, step: float = STEP, substeps: int = 1) -> None:
         super().__init__(description, step, substeps)
-        try:
-            self._dart: Any = import_module('dartpy')
-        except ModuleNotFoundError:
-            raise SimulationError(MISSING) from None
+        self._dart: Any = dart_module()
         structure = build_structure(description, 'gazebo')
         self._skeleton: Any = self._dart.dynamics.Skeleton(description.name)
         self._bodies: dict[str, Any] = {}

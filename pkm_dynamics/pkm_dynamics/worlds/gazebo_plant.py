@@ -16,7 +16,7 @@ from lxml import etree
 from transforms3d.quaternions import quat2mat
 
 from pkm_description import Description
-from pkm_description.errors import SimulationError
+from pkm_description.errors import MissingWorldError, SimulationError
 from pkm_description.exporters import build_sdf
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.worlds.stepped_plant import STEP, SteppedPlant
@@ -30,19 +30,19 @@ MISSING = (
 
 
 def gazebo_module() -> ModuleType:
-    """Return Gazebo's Python module; SimulationError where there is none."""
+    """Return Gazebo's Python module; MissingWorldError where there is none."""
     for name in MODULES:
         try:
             return import_module(name)
         except ModuleNotFoundError:
             continue
-    raise SimulationError(MISSING)
+    raise MissingWorldError(MISSING)
 
 
 class GazeboPlant(SteppedPlant):
     """A robot in the world that `pkm export --to sdf --form gazebo` writes, as fast as it goes.
 
-    Raises SimulationError where Gazebo is not installed.
+    Raises MissingWorldError where Gazebo is not installed.
     """
 
     def __init__(self, description: Description, step: float = STEP, substeps: int = 1) -> None:
