@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -19,7 +20,9 @@ from launch.actions import (  # noqa: E402
     ExecuteProcess,
     IncludeLaunchDescription,
     OpaqueFunction,
+    RegisterEventHandler,
     SetLaunchConfiguration,
+    Shutdown,
     TimerAction,
 )
 from launch.launch_description_sources import PythonLaunchDescriptionSource  # noqa: E402
@@ -111,7 +114,7 @@ def ros2bag(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.parametrize('name', FILES)
+@pytest.mark.parametrize('name', [*FILES, 'mujoco'])
 def test_every_argument_is_described(name: str) -> None:
     arguments = {a.name: a for a in description(name).get_launch_arguments()}
     assert {'robot', 'namespace', 'config', 'joint_states', 'log_level'} <= set(arguments)
@@ -272,3 +275,76 @@ def test_the_tree_of_diagnostics_where_it_is_installed(monkeypatch: pytest.Monke
 def test_other_than_the_valid_choices_is_refused(argument: str) -> None:
     with pytest.raises(RuntimeError, match='provided value'):
         resolved('simulation', **{argument: 'perhaps'})
+
+
+@pytest.fixture
+def ros2_control(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ROS 2 with ros2_control and its interface to MuJoCo."""
+    monkeypatch.setattr(packages, 'get_package_prefix', lambda name: '/')
+
+
+def simulator(**arguments: str):
+    """What mujoco.launch.py starts at once, by executable, and what follows which process."""
+    context = LaunchContext()
+    config = str(ROOT / 'pkm_bringup' / 'config')
+    context.launch_configurations.update({'config': config} | arguments)
+    file = description('mujoco')
+    for entity in file.entities:
+        if isinstance(entity, DeclareLaunchArgument):
+            entity.execute(context)
+    view, last = file.entities[-2:]
+    visit([view], context, {})
+    found: dict[str, list[str]] = {}
+    handlers = []
+    for entity in last.execute(context):
+        if isinstance(entity, RegisterEventHandler):
+            handlers.append(entity.event_handler)
+        else:
+            visit([entity], context, found)
+
+    def after(process: int, status: int):
+        (handler,) = [handlers[process]]
+        event = SimpleNamespace(returncode=status, process_name='it')
+        return handler._OnActionEventBase__on_event(event, context)
+
+    return found, context, after
+
+
+def test_mujoco_gets_the_robot_its_controllers_and_a_start_at_home(
+    ros2_control: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('launch.logging.launch_config._log_dir', str(tmp_path))
+    found, context, after = simulator(robot='delta', headless='true', namespace='left')
+    manager = found['mujoco_ros2_control/ros2_control_node']
+    files = values_after('--params-file', manager)
+    content = {}
+    for file in files:
+        content |= yaml.safe_load(Path(file).read_text())
+    joints = content['/left/effort_controller']['ros__parameters']['joints']
+    assert len(joints) == 3
+    published = found['robot_state_publisher/robot_state_publisher']
+    urdf = parameters(published)['robot_description']
+    assert remappings(published)['robot_description'] == 'ros2_control_description'
+    assert remappings(manager)['robot_description'] == 'ros2_control_description'
+    assert re.findall('<joint name="([^"]*)">\\s*<command_interface name="effort"', urdf) == joints
+    (world,) = re.findall('name="mujoco_model">([^<]*)<', urdf)
+    assert Path(world).is_file() and '<param name="headless">true' in urdf
+    spawner = found['controller_manager/spawner']
+    assert values_after('--controller-manager', spawner) == ['/left/controller_manager']
+    hold, home = (after(step, 0) for step in (0, 1))
+    assert '/left/effort_controller/commands' in words(hold.cmd, context)
+    assert '/mujoco_ros2_control_node/reset_world' in words(home.cmd, context)
+    moved: dict[str, list[str]] = {}
+    visit([after(2, 0)], context, moved)
+    controller = parameters(moved['pkm_control/trajectory_controller'])
+    assert controller['autostart'] is True and controller['robot'] == 'delta'
+    assert all(isinstance(after(step, 1), Shutdown) for step in range(3))
+
+
+def test_mujoco_names_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(name: str) -> str:
+        raise packages.PackageNotFoundError(name)
+
+    monkeypatch.setattr(packages, 'get_package_prefix', nothing)
+    with pytest.raises(RuntimeError, match='not installed: mujoco_ros2_control, controller_man'):
+        simulator(robot='delta')
