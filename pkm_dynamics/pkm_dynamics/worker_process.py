@@ -38,6 +38,7 @@ class WorkerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._lock = threading.Lock()
+        self._calling = False
         self._closed = False
 
     @property
@@ -74,6 +75,7 @@ class WorkerProcess:
         connection = self._connection
         if connection is None:
             raise PkmError('the process of the check has been closed')
+        self._calling = True
         try:
             self._receive(connection, LONGEST_START, 'its start')
             _send(connection, (function, arguments))
@@ -81,10 +83,18 @@ class WorkerProcess:
         except (EOFError, OSError):
             self._stop()
             raise PkmError('the process of the check has ended; try again') from None
-        self.start()
+        finally:
+            self._calling = False
+            self.start()
         if kind:
             raise getattr(errors, kind, RuntimeError)(error)
         return value
+
+    def abandon(self) -> None:
+        """End a call under way with a PkmError, soon, from another thread; waits for nothing."""
+        process = self._process
+        if self._calling and process is not None:
+            process.kill()
 
     def _receive(self, connection: Connection, longest: float, what: str) -> Any:
         if not connection.poll(longest):

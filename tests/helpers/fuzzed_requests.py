@@ -131,7 +131,7 @@ class Here:
     def start(self) -> None:
         pass
 
-    close = start
+    close = abandon = start
 
 
 class Handle:

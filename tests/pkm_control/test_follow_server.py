@@ -29,6 +29,7 @@ from pkm_control.learning import learning_file  # noqa: E402
 from pkm_control.learning.learning_law import Verdict  # noqa: E402
 from pkm_control.learning.repetition import Repetition  # noqa: E402
 from pkm_control.nodes import follow_server, motion_learning  # noqa: E402
+from pkm_control.stops import StopEvent  # noqa: E402
 from pkm_description.errors import KinematicsError  # noqa: E402
 from pkm_dynamics.limits import goal_check  # noqa: E402
 from pkm_dynamics.limits.instants import instants_of  # noqa: E402
@@ -95,6 +96,8 @@ class Bench:
         monkeypatch.setattr(goal_check, 'check_feasibility', self._check)
         description = model.description
         beside = SimpleNamespace(description=description, start=lambda: None, call=self._call)
+        self.abandoned = 0
+        beside.abandon = self._abandon
         monkeypatch.setattr(follow_server, 'WorkerProcess', lambda _: beside)
         self.server = follow_server.FollowServer(
             self.node,
@@ -114,6 +117,9 @@ class Bench:
 
     async def _run(self, work):
         return work()
+
+    def _abandon(self) -> None:
+        self.abandoned += 1
 
     def _call(self, longest, function, *arguments):
         assert longest == goal_check.LONGEST_CHECK
@@ -288,27 +294,37 @@ def test_a_goal_canceled_during_its_check_does_not_move(bench: Bench) -> None:
     handle = Handle(line())
     bench.meanwhile = lambda: bench.cancel(handle)
     assert bench.refused(handle) == (ErrorCode.CANCELED, 'canceled by the client')
-    assert handle.ended == ['canceled']
+    assert handle.ended == ['canceled'] and bench.abandoned == 1
 
 
-def test_a_cancel_that_comes_as_the_motion_starts_stops_it(bench: Bench) -> None:
+def test_a_lost_client_ends_the_check_of_its_goal(bench: Bench) -> None:
+    """Whatever the check that was ended says."""
+
+    def lost() -> None:
+        bench.server.revoke(StopEvent.CLIENT_LOST, 'the client is gone')
+        raise KinematicsError('ended')
+
+    bench.meanwhile = lost
     handle = Handle(line())
-    start = bench.controller.start
+    assert bench.refused(handle) == (ErrorCode.CLIENT_LOST, 'the client is gone')
+    assert handle.ended == ['abort'] and bench.abandoned == 1
+    bench.meanwhile = lambda: None
+    bench.execute(Handle(line()))  # that is over
+    assert bench.controller.busy
 
-    def canceled_meanwhile(execution, rate, repetition) -> None:
-        handle.is_cancel_requested = True
-        start(execution, rate, repetition)
 
-    bench.controller.start = canceled_meanwhile
-    bench.execute(handle)
-    assert bench.controller.step(0.0, np.zeros(3)).phase is Phase.STOPPING
+def test_a_goal_canceled_before_its_check_is_not_checked(bench: Bench) -> None:
+    handle = Handle(line())
+    bench.cancel(handle)
+    assert bench.refused(handle) == (ErrorCode.CANCELED, 'canceled by the client')
+    assert bench.checked == [] and bench.abandoned == 0
 
 
 def test_one_goal_at_a_time(bench: Bench) -> None:
     first, second, third = Handle(line()), Handle(line()), Handle(line())
     bench.meanwhile = lambda: bench.refused(second)  # while the first is checked
     running = bench.execute(first)
-    assert bench.rejected == [(ErrorCode.BUSY, 'another goal is under way; cancel it first')]
+    assert [code for code, _ in bench.rejected] == [ErrorCode.BUSY]
     bench.meanwhile = lambda: None
     assert bench.refused(third)[0] is ErrorCode.BUSY
     assert second.ended == third.ended == ['abort'] and first.ended == []

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from types import SimpleNamespace
+from uuid import uuid4
+
 import numpy as np
 import pytest
 
@@ -12,8 +16,10 @@ from laboratory import CONTROLLER, MODEL, Laboratory  # noqa: E402
 from lifecycle_msgs.msg import State, Transition  # noqa: E402
 from rclpy.action import ActionClient  # noqa: E402
 from std_msgs.msg import Bool, String  # noqa: E402
+from unique_identifier_msgs.msg import UUID  # noqa: E402
 
 from pkm_control.control_types import ErrorCode  # noqa: E402
+from pkm_description.nodes.process_line import ProcessLine  # noqa: E402
 from pkm_description.nodes.qos import LATCHED  # noqa: E402
 from pkm_msgs.action import Jog  # noqa: E402
 
@@ -30,9 +36,9 @@ def lab():
         yield lab
 
 
-def send(lab, coordinate: str, distance: float, **fields):
+def send(lab, coordinate: str, distance: float, identifier=None, **fields):
     goal = Jog.Goal(coordinate=coordinate, distance=distance, **fields)
-    sent = lab.jog.send_goal_async(goal)
+    sent = lab.jog.send_goal_async(goal, goal_uuid=identifier)
     lab.until(sent.done)
     return sent.result()
 
@@ -97,10 +103,29 @@ def test_it_is_stopped_as_any_motion(lab) -> None:
     assert lab.loop.commanding
 
 
-def test_a_client_that_falls_silent_stops_it(lab) -> None:
+def test_the_loss_of_its_client_stops_it(lab) -> None:
     lab.fresh()
-    code, result = ended(lab, send(lab, 'x', 0.05, speed=0.001, heartbeat_timeout=0.05))
+    goal = UUID(uuid=list(uuid4().bytes))
+    line = ProcessLine(bytes(goal.uuid), offers=True)
+    handle = send(lab, 'x', 0.05, identifier=goal, speed=0.001, heartbeat_timeout=60.0)
+    lab.until(lambda: lab.loop.controller.busy)
+    line.close()
+    code, result = ended(lab, handle)
     assert code is ErrorCode.CLIENT_LOST and abs(result.moved) < 0.05
+
+
+def test_a_client_that_falls_silent_ends_its_check(lab, monkeypatch) -> None:
+    """Silent until the check is abandoned, which takes as long as it may."""
+    lab.fresh()
+    follow, abandoned = lab.controller._follow, threading.Event()
+    worker = SimpleNamespace(
+        description=follow._worker.description,
+        call=lambda *_: abandoned.wait(60.0),
+        abandon=abandoned.set,
+    )
+    monkeypatch.setattr(follow, '_worker', worker)
+    code, result = ended(lab, send(lab, 'x', 0.05, heartbeat_timeout=0.05))
+    assert code is ErrorCode.CLIENT_LOST and np.isnan(result.moved)
 
 
 def test_drives_that_are_not_homed_keep_the_robot_inactive(lab) -> None:

@@ -148,7 +148,7 @@ def test_a_motion_from_start_to_end() -> None:
         graph.activate()
         handle = graph.send(shake(), periods=2)
         assert handle.accepted
-        assert graph.rejection(shake()).startswith('BUSY: another goal is under way')
+        assert graph.rejection(shake()).startswith('BUSY: a motion is under way')
         final = graph.result(handle)
         assert final.status == GoalStatus.STATUS_SUCCEEDED
         assert final.result.error_code == Result.NONE

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -119,7 +119,8 @@ def test_a_process_that_dies_is_replaced(worker) -> None:
     assert worker.call(DEADLINE, _name) == 'palida'
 
 
-def test_closing_ends_a_call_under_way(worker) -> None:
+def ended_call(worker, end: Callable[[], None]) -> None:
+    """Let a call that would take for ever be ended from this thread."""
     worker.call(DEADLINE, _name)
     pid, errors = worker.pid, []
 
@@ -131,9 +132,21 @@ def test_closing_ends_a_call_under_way(worker) -> None:
 
     thread = threading.Thread(target=call)
     thread.start()
-    worker.close()
+    while thread.is_alive():
+        end()
     thread.join(DEADLINE)
     assert len(errors) == 1 and gone(pid)
+
+
+def test_a_call_that_is_abandoned_ends_and_the_next_one_has_a_new_process(worker) -> None:
+    ended_call(worker, worker.abandon)
+    pid = worker.pid
+    worker.abandon()  # nothing is under way
+    assert worker.call(DEADLINE, _name) == 'palida' and worker.pid == pid
+
+
+def test_closing_ends_a_call_under_way(worker) -> None:
+    ended_call(worker, worker.close)
     with pytest.raises(PkmError, match='closed'):
         worker.call(DEADLINE, _name)
 

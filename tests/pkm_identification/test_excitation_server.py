@@ -1,6 +1,7 @@
 """The excitation server on real rclpy, with a robot and a controller that only pretend."""
 
 import pickle
+import threading
 import time
 from math import nan
 
@@ -278,6 +279,24 @@ def test_the_client_of_a_run_is_watched(session, tmp_path):
     assert 'no heartbeat of the client' in answer.result.error_msg
     assert session.robot.stopped_smoothly
     assert 'outcome: aborted' in outcome_of(tmp_path / 'bag')
+
+
+def test_a_cancel_ends_the_check_of_a_run(session, checks, tmp_path, monkeypatch):
+    begun, abandoned = threading.Event(), threading.Event()
+
+    def call(*_):
+        begun.set()
+        assert abandoned.wait(60.0)
+        raise PkmError('ended')
+
+    monkeypatch.setattr(checks, 'call', call)
+    monkeypatch.setattr(checks, 'abandon', abandoned.set)
+    handle = session.send(tmp_path / 'bag')
+    session.graph.until(begun.is_set)
+    handle.cancel_goal_async()
+    answer = session.result(handle)
+    assert (answer.status, answer.result.error_code) == (STATUS.STATUS_CANCELED, CODE.CANCELED)
+    assert not (tmp_path / 'bag').exists()
 
 
 def test_a_server_that_is_shut_down_ends_its_run_first(session, tmp_path):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from pkm_dynamics.trajectories import Execution
 from pkm_dynamics.worker_process import WorkerProcess
 from pkm_msgs.action import FollowPlatformTrajectory
 
+CANCELED = 'canceled by the client'
 # A function of a model and its arguments, which returns a checked motion in another process
 Check = tuple[Callable[..., Execution], tuple[Any, ...]]
 
@@ -41,7 +43,8 @@ class FollowServer:
     Every goal is accepted, since only a result can carry a reason: one that cannot be
     followed is aborted with code and reason before anything moves. It is bounded in size, then
     built and checked as a whole in a process of its own: the loop goes on meanwhile, and a
-    check that takes longer than `LONGEST_CHECK` refuses the goal. One goal at a time.
+    check that takes longer than `LONGEST_CHECK` refuses the goal; a cancel ends it, and so does the
+    loss of the client. One motion of any kind at a time.
     """
 
     def __init__(
@@ -52,7 +55,7 @@ class FollowServer:
         on_rejected: Callable[
             [ErrorCode, str], None
         ],  # gets code and reason of every rejected goal
-        client: ClientWatch,  # watches who sent the goal that moves the robot
+        client: ClientWatch,  # watches who sent the goal that is checked or moves the robot
         interlocks: Interlocks,
         reduced_speed: float,  # [m/s] of the platform where an enabling device is used
         brakes: Callable[[], Brakes | None],
@@ -63,10 +66,10 @@ class FollowServer:
         self._loop = loop
         self._rate = feasibility_rate
         self._on_rejected = on_rejected
+        self.busy = False  # whether something is checked or moves the robot
         self._handle: ServerGoalHandle | None = None  # from the check of a goal to its end
-        self._done: Future | None = None  # while the goal moves the robot
-        self._clientless = False  # whether what is under way is no goal of the action
-        self._revoked = ''  # why what is under way shall not begin
+        self._done: Future | None = None  # from the begin of the motion on
+        self._revoked: ControlFault | None = None  # why what is under way shall not begin
         self._background = Background(node, 'feasibility')
         self._worker: WorkerProcess | None = None
         self._client = client
@@ -83,11 +86,6 @@ class FollowServer:
             cancel_callback=self._on_cancel,
             callback_group=ReentrantCallbackGroup(),
         )
-
-    @property
-    def busy(self) -> bool:
-        """Whether a goal is checked or moves the robot."""
-        return self._handle is not None or self._clientless
 
     def close(self) -> None:
         """End thread and process of the feasibility check."""
@@ -121,9 +119,9 @@ class FollowServer:
 
     def publish_feedback(self) -> None:
         """Tell the client where the motion is."""
-        handle, loop = self._handle, self._loop()
+        handle, done, loop = self._handle, self._done, self._loop()
         result = None if loop is None else loop.last_result
-        if handle is None or self._done is None or result is None or not handle.is_active:
+        if handle is None or done is None or done.done() or result is None or not handle.is_active:
             return
         feedback = FollowPlatformTrajectory.Feedback(
             phase=int(result.phase),
@@ -139,38 +137,70 @@ class FollowServer:
         if brakes is not None:
             await brakes.require_open(self._background.sleep, self._opening_time)
 
-    def revoke(self, reason: str) -> None:
-        """Stop what moves the robot, by category 2; what is still checked will not begin."""
-        loop = self._loop()
-        if self._done is None:
-            self._revoked = reason if self.busy else ''
-        if loop is not None and loop.controller.busy:
-            with loop.lock:
-                loop.controller.stop(StopEvent.CANCEL, reason)
+    @contextmanager
+    def only(self, handle: ServerGoalHandle | None = None) -> Iterator[None]:
+        """Let nothing else move the robot meanwhile, and watch the client of a goal.
 
-    async def run(self, asked: Callable[[ControlLoop], Check]) -> Outcome:
-        """Follow a motion that no client of the action has sent, checked like a goal."""
+        ControlFault where something moves it, or the goal is canceled already.
+        """
         if self.busy:
             reason = (
                 'a motion is under way, and none takes its place: stop it, then send this again'
             )
-            return self.reject(ErrorCode.BUSY, reason)
-        self._clientless, self._revoked = True, ''
+            raise ControlFault(ErrorCode.BUSY, reason)
+        self.busy, self._revoked = True, None
         try:
-            self._interlocks.check_motion(time.monotonic())
-            self._active_loop()
-            await self.require_open_brakes()
-            loop = self._active_loop()
-            with loop.lock:
-                check = asked(loop)
-            return await self._moved(*await self._checked_by(loop, check))
+            if handle is not None:
+                self._client.begin(bytes(handle.goal_id.uuid), handle.request.heartbeat_timeout)
+                if handle.is_cancel_requested:
+                    raise ControlFault(ErrorCode.CANCELED, CANCELED)
+            yield
+        finally:
+            self._client.end()
+            self.busy, self._done = False, None
+
+    def revoke(self, event: StopEvent, reason: str) -> None:
+        """Stop what moves the robot; what is still checked will not begin. From any thread."""
+        loop = self._loop()
+        if loop is None:
+            return
+        with loop.lock:
+            if not loop.controller.stop(event, reason) and self._done is None:
+                self._revoked = ControlFault(event.code, reason)
+                if self._worker is not None:
+                    self._worker.abandon()
+
+    def require_unrevoked(self) -> None:
+        """Raise why what is under way shall not begin; the loop's lock keeps others from it."""
+        if self._revoked is not None:
+            raise self._revoked
+
+    async def check(
+        self, description: Description, function: Callable[..., Any], *arguments: Any
+    ) -> Any:
+        """Return what `compute` does; ControlFault as soon as what is checked is revoked."""
+        self.require_unrevoked()
+        try:
+            return await self.compute(description, function, *arguments)
+        finally:
+            self.require_unrevoked()
+
+    async def run(self, asked: Callable[[ControlLoop], Check]) -> Outcome:
+        """Follow a motion that no client of the action has sent, checked like a goal."""
+        try:
+            with self.only():
+                self._interlocks.check_motion(time.monotonic())
+                self._active_loop()
+                await self.require_open_brakes()
+                loop = self._active_loop()
+                with loop.lock:
+                    check = asked(loop)
+                return await self._moved(*await self._checked_by(loop, check))
         except ControlFault as rejection:
             return self.reject(rejection.code, str(rejection))
         except Exception as error:
             self._node.get_logger().error(''.join(traceback.format_exception(error)))
             return self.reject(ErrorCode.BAD_TRAJECTORY, f'{type(error).__name__}: {error}')
-        finally:
-            self._clientless, self._done = False, None
 
     async def _checked(self, goal: FollowPlatformTrajectory.Goal) -> tuple[Execution, float]:
         """Return the execution of a goal and its largest rate; ControlFault where it cannot be."""
@@ -197,10 +227,10 @@ class FollowServer:
         function, arguments = check
         description = loop.controller.model.description
         try:
-            execution: Execution = await self.compute(description, function, *arguments)
+            execution: Execution = await self.check(description, function, *arguments)
             rate = 1.0
             if self._interlocks.has_enabling_device:
-                speed = await self.compute(description, fastest, execution)
+                speed = await self.check(description, fastest, execution)
                 rate = min(1.0, self._reduced_speed / max(speed, self._reduced_speed))
         except PkmError as error:
             raise _refusal(error) from error
@@ -213,10 +243,8 @@ class FollowServer:
         return loop
 
     def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
-        loop = self._loop()
-        if loop is not None and handle is self._handle and self._done is not None:
-            with loop.lock:
-                loop.controller.stop(StopEvent.CANCEL, 'canceled by the client')
+        if handle is self._handle:
+            self.revoke(StopEvent.CANCEL, CANCELED)
         return CancelResponse.ACCEPT
 
     async def _execute(self, handle: ServerGoalHandle) -> FollowPlatformTrajectory.Result:
@@ -234,20 +262,19 @@ class FollowServer:
 
     async def _outcome(self, handle: ServerGoalHandle) -> tuple[Outcome, LearnedRun | None]:
         """Check a goal, follow it, and say how that ended, and what it has taught."""
-        if self.busy:
-            reason = 'another goal is under way; cancel it first'
-            return self.reject(ErrorCode.BUSY, reason), None
-        self._handle, self._revoked = handle, ''
         try:
-            return await self._follow(handle, *await self._checked(handle.request))
+            with self.only(handle):
+                self._handle = handle
+                try:
+                    return await self._follow(handle, *await self._checked(handle.request))
+                finally:
+                    self._handle = None
         except ControlFault as rejection:
             return self.reject(rejection.code, str(rejection)), None
         except Exception as error:
             self._node.get_logger().error(''.join(traceback.format_exception(error)))
             reason = f'{type(error).__name__}: {error}'
             return self.reject(ErrorCode.BAD_TRAJECTORY, reason), None
-        finally:
-            self._handle = self._done = None
 
     def reject(self, code: ErrorCode, reason: str) -> Outcome:
         """Say why something that was asked for is not followed."""
@@ -257,48 +284,33 @@ class FollowServer:
     async def _follow(
         self, handle: ServerGoalHandle, execution: Execution, rate: float
     ) -> tuple[Outcome, LearnedRun | None]:
-        if handle.is_cancel_requested:
-            raise ControlFault(ErrorCode.CANCELED, 'canceled by the client')
-
-        def begun() -> None:
-            if handle.is_cancel_requested:
-                self._on_cancel(handle)
-            self._client.begin(bytes(handle.goal_id.uuid), handle.request.heartbeat_timeout)
-
         if handle.request.learning == FollowPlatformTrajectory.Goal.NO_LEARNING:
-            return await self._moved(execution, rate, begun), None
+            return await self._moved(execution, rate), None
         controller = self._active_loop().controller
         learned = await self._learnings.begin(controller, execution, handle.request)
-        outcome = await self._moved(execution, rate, begun, learned.repetition)
-        self._done = None  # the motion is over: what a cancel stops is not there any more
+        outcome = await self._moved(execution, rate, learned.repetition)
         await self._learnings.finish(controller, learned, outcome)
         self._node.get_logger().info(f'learning: {learned.message}')
         return outcome, learned
 
     async def _moved(
-        self,
-        execution: Execution,
-        rate: float,
-        begun: Callable[[], None] = lambda: None,
-        repetition: Repetition | None = None,
+        self, execution: Execution, rate: float, repetition: Repetition | None = None
     ) -> Outcome:
-        """Follow a checked motion to its end; calls `begun` once it moves the robot."""
+        """Follow a checked motion to its end."""
         self._interlocks.check_motion(time.monotonic())
-        if self._revoked:
-            raise ControlFault(ErrorCode.CANCELED, self._revoked)
         loop = self._loop()
         if loop is not None and loop.fault is not None:  # it came while the goal was checked
             raise ControlFault(loop.fault.code, str(loop.fault))
         loop = self._active_loop()
-        done = self._done = Future()
         with loop.lock:
+            self.require_unrevoked()
+            done = self._done = Future()
             loop.controller.start(execution, rate, repetition)
         logger = self._node.get_logger()
         logger.info(
             f'following {execution.trajectory!r}, {execution.periods} periods, '
             f'{execution.duration:.2f} s in all, at {rate:.0%} of its speed'
         )
-        begun()
         outcome: Outcome = await done
         self._client.end()
         if outcome.succeeded:

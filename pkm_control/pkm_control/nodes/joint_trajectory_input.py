@@ -13,6 +13,7 @@ from trajectory_msgs.msg import JointTrajectory
 from pkm_control.control_types import ErrorCode
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.nodes.follow_server import Check, FollowServer
+from pkm_control.stops import StopEvent
 from pkm_description.errors import TrajectoryError
 from pkm_description.transmissions.motor_side import described_side
 from pkm_dynamics import ClosedChainModel
@@ -54,7 +55,7 @@ class JointTrajectoryInput:
             reason = f'a joint trajectory of {len(data)} bytes, {LARGEST} at most'
             self._follow.reject(ErrorCode.BAD_TRAJECTORY, reason)
         elif len(data) <= QUICK and not deserialize_message(data, JointTrajectory).points:
-            self._follow.revoke('stopped by an empty joint trajectory')
+            self._follow.revoke(StopEvent.CANCEL, 'stopped by an empty joint trajectory')
         elif self._node.executor is not None:
             self._node.executor.create_task(self._move, data)
 

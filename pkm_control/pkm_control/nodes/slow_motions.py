@@ -19,12 +19,11 @@ from std_srvs.srv import Trigger
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome
 from pkm_control.interlocks import Interlocks
 from pkm_control.nodes.control_loop import ControlLoop
-from pkm_control.nodes.follow_server import FollowServer
+from pkm_control.nodes.follow_server import CANCELED, FollowServer
 from pkm_control.recovery.jog_motion import Jog, checked_speed, jog_motion, moved
 from pkm_control.recovery.recovery_motion import recovery_motion
 from pkm_control.stops import StopEvent
 from pkm_description.errors import PkmError
-from pkm_description.nodes.client_watch import ClientWatch
 from pkm_dynamics.trajectories import PointToPoint
 from pkm_msgs.action import Jog as JogAction
 
@@ -41,14 +40,12 @@ class SlowMotions:
         node: Node,
         loop: Callable[[], ControlLoop | None],  # None while the node is not configured
         follow: FollowServer,  # whose process checks them, and whose goals exclude them
-        client: ClientWatch,
         interlocks: Interlocks,
         reduced_speed: float,  # [m/s] of the platform
     ) -> None:
         self._node = node
         self._loop = loop
         self._follow = follow
-        self._client = client
         self._interlocks = interlocks
         self._reduced_speed = reduced_speed
         self._done: Future | None = None  # while a slow motion is under way
@@ -61,11 +58,6 @@ class SlowMotions:
             cancel_callback=self._on_cancel,
             callback_group=group,
         )
-
-    @property
-    def busy(self) -> bool:
-        """Whether a slow motion is checked or under way."""
-        return self._jog is not None or self._done is not None
 
     def finish(self, outcome: Outcome) -> bool:
         """Take the end of a motion, from whatever thread; whether it was a slow one."""
@@ -100,6 +92,9 @@ class SlowMotions:
         except Exception as error:
             self._node.get_logger().error(''.join(traceback.format_exception(error)))
             code, message = ErrorCode.KINEMATICS, f'{type(error).__name__}: {error}'
+        finally:
+            if self._jog is handle:
+                self._jog = None
         result.error_code, result.error_msg = int(code), message
         if code is ErrorCode.NONE:
             handle.succeed()
@@ -112,38 +107,27 @@ class SlowMotions:
 
     async def _jogged(self, handle: ServerGoalHandle, result: JogAction.Result) -> Outcome:
         asked = handle.request
-        loop = self._free_loop()
-        self._jog = handle
-        try:
+        loop = self._active_loop()
+        with self._follow.only(handle):
+            self._jog = handle
             await self._follow.require_open_brakes()
             model, controller = loop.controller.model, loop.controller
             jog = Jog(asked.coordinate, asked.distance, asked.speed)
             with loop.lock:
                 way = jog_motion(model, jog, controller.resting_coordinates)
-            speed = await self._follow.compute(model.description, checked_speed, way)
-            if handle.is_cancel_requested:
-                raise ControlFault(ErrorCode.CANCELED, 'canceled by the client')
+            speed = await self._follow.check(model.description, checked_speed, way)
             before = _measured(loop)
             rate = min(1.0, self._reduced_speed / max(speed, self._reduced_speed))
-            done = self._start(loop, way, rate)
-            self._client.begin(bytes(handle.goal_id.uuid), asked.heartbeat_timeout)
-            if handle.is_cancel_requested:
-                self._on_cancel(handle)
-            outcome: Outcome = await done
-            self._client.end()
+            outcome: Outcome = await self._start(loop, way, rate)
             after = _measured(loop)
             result.name, result.position = list(model.actuated_joints), after.tolist()
             with suppress(PkmError):  # where the loops do not close it stays nan
                 result.moved = moved(model, jog, before, after)
             return outcome
-        finally:
-            self._jog = None
 
     def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
-        loop = self._loop()
-        if loop is not None and handle is self._jog and self._done is not None:
-            with loop.lock:
-                loop.controller.stop(StopEvent.CANCEL, 'canceled by the client')
+        if handle is self._jog:
+            self._follow.revoke(StopEvent.CANCEL, CANCELED)
         return CancelResponse.ACCEPT
 
     # -- recovery -------------------------------------------------------------------
@@ -151,30 +135,30 @@ class SlowMotions:
     async def _on_recover(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Move slowly back into the strokes; answer when the robot rests."""
         try:
-            self._free_loop()
-            await self._follow.require_open_brakes()
-            loop = self._free_loop()
-            controller = loop.controller
-            way = recovery_motion(controller.model, controller.resting_coordinates('actuators'))
-            done = self._start(loop, way, 1.0)
+            self._active_loop()
+            with self._follow.only():
+                await self._follow.require_open_brakes()
+                loop = self._active_loop()
+                controller = loop.controller
+                way = recovery_motion(controller.model, controller.resting_coordinates('actuators'))
+                done = self._start(loop, way, 1.0)
+                text = f'moving back into the strokes within {way.duration:.1f} s'
+                self._node.get_logger().warning(text)
+                outcome: Outcome = await done
         except PkmError as refusal:
             response.message = str(refusal)
             return response
-        self._node.get_logger().warning(f'moving back into the strokes within {way.duration:.1f} s')
-        outcome: Outcome = await done
         response.success = outcome.succeeded
         response.message = outcome.message or 'the robot rests within its strokes'
         return response
 
     # -- both -----------------------------------------------------------------------
 
-    def _free_loop(self) -> ControlLoop:
-        """Return the loop of a robot that may move and does not; raises ControlFault."""
+    def _active_loop(self) -> ControlLoop:
+        """Return the loop of a robot that may move; raises ControlFault."""
         loop = self._loop()
         if loop is None or not loop.commanding:
             raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
-        if self.busy or self._follow.busy:
-            raise ControlFault(ErrorCode.BUSY, 'a motion is under way')
         self._interlocks.check_motion(time.monotonic())
         return loop
 
@@ -182,6 +166,7 @@ class SlowMotions:
         self._interlocks.check_motion(time.monotonic())
         done: Any = Future()
         with loop.lock:
+            self._follow.require_unrevoked()
             loop.controller.start(loop.controller.plan(way), rate)
             self._done = done
         return done

@@ -108,7 +108,7 @@ class TrajectoryControllerNode(LifecycleNode):
             opening_time=values['brake_opening_time'],
             learning=(learning_folder(values['learning_folder']), values['learning_share']),
         )
-        shared = self._follow, self._client, interlocks, values['reduced_speed']
+        shared = self._follow, interlocks, values['reduced_speed']
         self._slow = SlowMotions(self, lambda: self.loop, *shared)
         self._joint_trajectories = JointTrajectoryInput(self, self._follow, rate)
         self._diagnostics = ControllerDiagnostics(self, values['robot'])
@@ -218,8 +218,7 @@ class TrajectoryControllerNode(LifecycleNode):
             self.loop.shut_down()
             if self._source is not None and not self._source.publishers:
                 self.loop.power_off()  # the robot has gone
-        waiting = self._follow.busy or self._slow.busy
-        return (self.loop is None or not self.loop.commanding) and not waiting
+        return (self.loop is None or not self.loop.commanding) and not self._follow.busy
 
     def close(self) -> None:
         """Stop commanding before the process ends."""
@@ -335,10 +334,7 @@ class TrajectoryControllerNode(LifecycleNode):
             await ended
 
     def _on_client_lost(self, reason: str) -> None:
-        loop = self.loop
-        if loop is not None:
-            with loop.lock:
-                loop.controller.stop(StopEvent.CLIENT_LOST, reason)
+        self._follow.revoke(StopEvent.CLIENT_LOST, reason)
 
     def _look_around(self) -> None:
         """Look for others who command the robot; tell whether it may move."""
@@ -350,9 +346,8 @@ class TrajectoryControllerNode(LifecycleNode):
 
     def _what_hinders(self) -> str:
         """Return why a goal would not be followed now; empty where it would."""
-        busy = self._follow.busy or self._slow.busy
         complaint = '' if self.loop is None else self._health.complaint(self._digest)
-        graph = self._safety, complaint, busy
+        graph = self._safety, complaint, self._follow.busy
         return what_hinders(self.loop, self._output, self._brakes, *graph)
 
     def _look_for_others(self) -> None:

@@ -156,11 +156,13 @@ class ExcitationRun:
         self._feedback('preflight', 0.5, nan, 'checking limits')
         asked = (trajectory, self._request.periods, self._request.ramp_time, self.bag)
         check = run_preflight, *asked, facts, settings.approach_speed
-        with refusing(Code.INFEASIBLE):
-            report: PreflightReport = await self.background.run(
-                lambda: self.checks.call(LONGEST_CHECK, *check)
-            )
-        self._raise_if_canceled()
+        try:
+            with refusing(Code.INFEASIBLE):
+                report: PreflightReport = await self.background.run(
+                    lambda: self.checks.call(LONGEST_CHECK, *check)
+                )
+        finally:
+            self._raise_if_canceled()  # what has ended the check counts
         if report.code is not None:
             raise Refused(report.code, report.message)
         return report
@@ -290,6 +292,7 @@ class ExcitationRun:
     def end(self, code: Code, reason: str) -> None:
         """Let the run end soon, as if it were canceled."""
         self._ending = Refused(code, reason)
+        self.checks.abandon()
 
     def _raise_if_canceled(self) -> None:
         if self._ending is not None:

@@ -89,7 +89,7 @@ class ExcitationServer(Node):
             Excite,
             '~/excite',
             execute_callback=self._on_goal,
-            cancel_callback=lambda _: CancelResponse.ACCEPT,
+            cancel_callback=self._on_cancel,
             callback_group=ReentrantCallbackGroup(),
         )
         self.get_logger().info(f"ready to excite '{self._model.description.name}'")
@@ -115,6 +115,11 @@ class ExcitationServer(Node):
             waiting = Excite.Feedback(phase='preflight')
             feedback = waiting if self._run is None else self._run.feedback
             self._handle.publish_feedback(feedback)
+
+    def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
+        if handle is self._handle:
+            self._checks.abandon()
+        return CancelResponse.ACCEPT
 
     def _on_client_lost(self, reason: str) -> None:
         if self._run is not None:
