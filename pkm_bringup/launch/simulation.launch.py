@@ -20,6 +20,8 @@ from launch.substitutions import (
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from pkm_dynamics.worlds import MUJOCO, WORLDS
+
 HERE = Path(__file__).parent
 ARGUMENTS = (
     DeclareLaunchArgument(
@@ -28,6 +30,12 @@ ARGUMENTS = (
         choices=['true', 'false'],
         description='Let the robot wait for the command of each step: as fast as it goes, with '
         'results that do not depend on the load of the machine. false: in real time.',
+    ),
+    DeclareLaunchArgument(
+        'world',
+        default_value=MUJOCO,
+        choices=list(WORLDS),
+        description='Simulator that the robot moves in.',
     ),
     DeclareLaunchArgument(
         'seed', default_value='0', description='Seed of the measurement noise, 0 to 2147483647.'
@@ -71,6 +79,7 @@ def simulated_robot() -> Node:
             PathJoinSubstitution([LaunchConfiguration('config'), 'simulated_robot.yaml']),
             {
                 'robot': robot(),
+                'world': ParameterValue(LaunchConfiguration('world'), value_type=str),
                 'lockstep': ParameterValue(LaunchConfiguration('lockstep'), value_type=bool),
                 'seed': ParameterValue(LaunchConfiguration('seed'), value_type=int),
             },

@@ -46,4 +46,17 @@ _usual = f'of the design, else {DEFAULT_RAMP:g}'
 RAMP_TIME = Option('ramp_time', POSITIVE, 'from rest to full speed and back', None, 's', _usual)
 _drawn = 'motion, margins, expected standard deviations; must not exist'
 PLOT = Option('plot', TEXT, f'picture ({", ".join(PICTURES)}): {_drawn}', metavar='PICTURE')
+FEEDFORWARD = Option(
+    'feedforward',
+    TEXT,
+    'model of the controller: none, nominal or a model file, SI units',
+    'none',
+    metavar='none|nominal|MODEL',
+)
+SERVO = (
+    Option('bandwidth', POSITIVE, 'natural frequency of each axis under its servo', 10.0, 'Hz'),
+    Option('damping', POSITIVE, 'damping ratio of each axis under its servo', 0.7, '1'),
+    Option('gain_scale', POSITIVE, 'factor on both gains of the servo', 1.0, '1'),
+    Option('max_error', POSITIVE, 'position error of a joint that ends a motion', 0.05, 'm, rad'),
+)
 PORT = Option('port', NATURAL, 'of the view on this machine, 0 for any that is free', 8080, '1')

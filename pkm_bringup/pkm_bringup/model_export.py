@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import pkm_description
 from pkm_bringup.export_parity import export_parity
-from pkm_control.cpp_controller import controller_header, ros2_control_package
+from pkm_bringup.offline import feedforward_of
+from pkm_control.cpp_controller import controller_headers, learned_header, ros2_control_package
+from pkm_control.learning.learned_force import model_digest
+from pkm_control.learning.learning_file import load_learning
 from pkm_description import Description
 from pkm_description.errors import ExportError
 from pkm_description.exporters import Exported
@@ -48,16 +51,25 @@ def export_model(
 
 
 def export_cpp(
-    description: Description, file: str | None, form: str | None, strict: bool
+    description: Description,
+    file: str | None,
+    form: str | None,
+    strict: bool,
+    learned: str | None = None,
 ) -> CppSources:
     """Write the numbers of a description, or the model of a file, as C++ or a package with it.
 
-    Raises ExportError where something is lost and `strict` forbids it.
+    With what was `learned` of a motion with that model, a file, as tables beside the controller.
+    Raises ExportError where something is lost and `strict` forbids it, or it was learned with
+    another model; LearningError where its file is broken.
     """
     if form not in (None, *CPP_FORMS):
         raise ExportError(f"cpp has no form '{form}'")
+    if learned is not None and form is not None:
+        raise ExportError(f"what was learned goes with the plain form of cpp, not with '{form}'")
     build = build_solver if form == 'inverse_dynamics_solver' else build_cpp
     model = ClosedChainModel(description)
+    tables = {} if learned is None else _learned(model, file, learned)
     if file is None:
         sources = build(model)
     else:
@@ -72,5 +84,15 @@ def export_cpp(
     if form == 'ros2_control':
         return ros2_control_package(sources, model)
     if form is None:
-        return replace(sources, files={**sources.files, **dict([controller_header(model)])})
+        return replace(sources, files={**sources.files, **controller_headers(model), **tables})
     return sources
+
+
+def _learned(model: ClosedChainModel, file: str | None, learned: str) -> dict[str, str]:
+    """Tables of what was learned with the model of a file, or the numbers of the description."""
+    learning = load_learning(learned, model)
+    header = learned_header(model, learning)
+    feedforward = feedforward_of(model, 'nominal' if file is None else file)
+    if learning.key.model != model_digest(model, feedforward):
+        raise ExportError(f"'{learned}' was learned with another model")
+    return header

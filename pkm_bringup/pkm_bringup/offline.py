@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pkm_control.closed_loop import ClosedLoopRecording, run_closed_loop
+from pkm_control.control_types import ControllerOptions
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import (
     Feedforward,
@@ -16,7 +17,7 @@ from pkm_control.feedforward import (
     no_feedforward,
     nominal_feedforward,
 )
-from pkm_control.gains import servo_gains
+from pkm_control.gains import ServoGains, servo_gains
 from pkm_control.learning.repetition import Repetition
 from pkm_description import Description, MotorSide, Payload, with_force_constants, with_payload
 from pkm_description.description import JOINT, MOTOR
@@ -72,6 +73,8 @@ def simulate(
     ramp_time: float = 1.0,
     effects: PlantEffects | None = None,
     feedforward: Feedforward | None = None,
+    gains: ServoGains | None = None,
+    options: ControllerOptions | None = None,
     seed: int = 0,
     plant: Description | None = None,
     progress: Callable[[str, float | None], None] = lambda phase, fraction: None,
@@ -80,7 +83,8 @@ def simulate(
 ) -> ClosedLoopRecording:
     """Check a motion, then run it on the simulated robot.
 
-    `ramp_time` [s] is from rest to full speed and back. `plant` is what is simulated where it is
+    `ramp_time` [s] is from rest to full speed and back. `gains` and `options` are those of the
+    controller, by default as on a robot. `plant` is what is simulated where it is
     not what the controller knows: with a payload, with other force constants. `disturb` is called
     before each step with the time since the beginning [s], to push the robot. `repetition_of` gets
     the execution and returns a repetition that is learned from. Raises
@@ -90,7 +94,8 @@ def simulate(
     progress('checking the motion', None)
     execution = checked_from_home(model, trajectory, ramp_time, periods)
     simulated = SimulatedPlant(plant or model.description, effects, seed)
-    controller = TrajectoryController(model, servo_gains(model), feedforward or no_feedforward())
+    gains, feedforward = gains or servo_gains(model), feedforward or no_feedforward()
+    controller = TrajectoryController(model, gains, feedforward, options)
     duration = execution.duration + 2.0 * SETTLE_TIME
 
     def report(elapsed: float, _: Any) -> None:

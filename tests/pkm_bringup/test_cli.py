@@ -13,12 +13,16 @@ import pytest
 import yaml
 from every_model import model_of
 from excitations import excitation
+from taught_motion import taught
 
 import pkm_description
 import pkm_identification
 from pkm_bringup import cli
 from pkm_bringup.model_export import CPP_FORMS
+from pkm_bringup.offline import feedforward_of
 from pkm_bringup.verbs import export
+from pkm_control.learning.learned_force import model_digest
+from pkm_control.learning.learning_file import save_learning
 from pkm_description.exporters import FORMATS
 from pkm_dynamics.presets import preset
 from pkm_identification.datasets import BagWriter
@@ -385,6 +389,11 @@ def test_goal_of_a_joint_trajectory_controller(folder, trajectory, model_file, p
 def test_export_of_cpp(folder, model_file, capsys, fails):
     path = folder / 'cpp'
     words = ['export', 'palida', '--to', 'cpp', '--output', str(path)]
+    model = model_of('palida')
+    digest = model_digest(model, feedforward_of(model, model_file))
+    save_learning(learned := folder / 'learned.json', taught(model, digest))
+    assert 'another model' in fails(*words, '--learned', learned)
+    words = [*words, '--learned', str(learned)]
     assert cli.main([*words, '--model', model_file]) == 0
     said = capsys.readouterr().err
     result = pkm_identification.load_result(model_file)
@@ -394,11 +403,16 @@ def test_export_of_cpp(folder, model_file, capsys, fails):
         'CMakeLists.txt',
         'palida_benchmark.cpp',
         'palida_controller.hpp',
+        'palida_force_table.hpp',
+        'palida_learned.hpp',
         'palida_model.cpp',
         'palida_model.hpp',
     ]
     assert ('no real bodies' in said) == (not result.is_physical)
     assert 'not overwritten' in fails(*words)
+    other = ('export', 'five_bar', '--to', 'cpp', '--output', folder / 'o', '--learned', learned)
+    assert "robot's are" in fails(*other) and 'plain form' in fails(*other, '--form', CPP_FORMS[0])
+    assert 'only cpp' in fails('export', 'palida', '--to', 'sdf', *other[4:])
     for form in CPP_FORMS:
         words = ['export', 'five_bar', '--to', 'cpp', '--form', form]
         assert cli.main([*words, '--output', str(folder / form)]) == 0

@@ -29,6 +29,9 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource  # n
 from launch.utilities import perform_substitutions  # noqa: E402
 from launch_ros.actions import Node  # noqa: E402
 
+from pkm_description.errors import MissingWorldError  # noqa: E402
+from pkm_dynamics.worlds import named_worlds  # noqa: E402
+
 LAUNCH = ROOT / 'pkm_bringup' / 'launch'
 FILES = ('view', 'control', 'simulation', 'robot', 'replay')
 
@@ -114,7 +117,7 @@ def ros2bag(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.parametrize('name', [*FILES, 'mujoco'])
+@pytest.mark.parametrize('name', [*FILES, 'mujoco', 'gazebo'])
 def test_every_argument_is_described(name: str) -> None:
     arguments = {a.name: a for a in description(name).get_launch_arguments()}
     assert {'robot', 'namespace', 'config', 'joint_states', 'log_level'} <= set(arguments)
@@ -271,7 +274,7 @@ def test_the_tree_of_diagnostics_where_it_is_installed(monkeypatch: pytest.Monke
     assert f'{name}/aggregator_node' not in resolved('view', diagnostics='false')
 
 
-@pytest.mark.parametrize('argument', ['viewer', 'lockstep', 'feedforward', 'log_level'])
+@pytest.mark.parametrize('argument', ['viewer', 'lockstep', 'feedforward', 'log_level', 'world'])
 def test_other_than_the_valid_choices_is_refused(argument: str) -> None:
     with pytest.raises(RuntimeError, match='provided value'):
         resolved('simulation', **{argument: 'perhaps'})
@@ -348,3 +351,26 @@ def test_mujoco_names_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(packages, 'get_package_prefix', nothing)
     with pytest.raises(RuntimeError, match='not installed: mujoco_ros2_control, controller_man'):
         simulator(robot='delta')
+
+
+def test_gazebo_is_the_world_of_the_simulated_robot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(named_worlds, '_NEEDED', {})
+    found = resolved('gazebo', headless='true', robot='delta')
+    values = parameters(found['pkm_dynamics/simulated_robot'])
+    assert (values['world'], values['robot'], values['lockstep']) == ('gazebo', 'delta', True)
+    assert 'process' not in found
+    assert parameters(found['pkm_control/trajectory_controller'])['autostart'] is True
+    monkeypatch.setattr('shutil.which', lambda name: f'/bin/{name}')
+    assert resolved('gazebo')['process'] == ['/bin/gz', 'sim', '-g']
+    monkeypatch.setattr('shutil.which', lambda name: None)
+    with pytest.raises(RuntimeError, match='headless:=true runs without it'):
+        resolved('gazebo')
+
+
+def test_gazebo_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing() -> None:
+        raise MissingWorldError('no Gazebo: none of its Python modules')
+
+    monkeypatch.setattr(named_worlds, '_NEEDED', {'gazebo': nothing})
+    with pytest.raises(RuntimeError, match='no Gazebo: none of its Python modules; simulation'):
+        resolved('gazebo', headless='true')

@@ -9,6 +9,7 @@ from pkm_bringup.studies.runner import Runner
 from pkm_bringup.studies.worlds_study import parameter_rows, world_rows
 from pkm_bringup.views.study_tables import print_worlds
 from pkm_description.errors import MissingWorldError
+from pkm_dynamics.worlds import named_worlds
 
 
 def absent():
@@ -16,8 +17,8 @@ def absent():
 
 
 def test_a_world_is_identified_from_and_a_missing_one_is_named(monkeypatch, capsys):
-    monkeypatch.setattr(worlds_study, 'WORLDS', ('MuJoCo', 'Gazebo'))
-    monkeypatch.setattr(worlds_study, 'NEEDED', {'Gazebo': absent})
+    monkeypatch.setattr(worlds_study, 'WORLDS', ('mujoco', 'gazebo'))
+    monkeypatch.setattr(named_worlds, '_NEEDED', {'gazebo': absent})
     options = Namespace(robot='five_bar', periods=1, substeps=4)
     content = worlds_study.run(options, Runner(1))
     assert content['missing'] == {'Gazebo': 'no Gazebo: not on this machine'}

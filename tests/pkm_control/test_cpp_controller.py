@@ -9,11 +9,16 @@ import numpy as np
 import pytest
 from cpp_robot import COMPILERS, WARNINGS, pointer
 from every_model import model_of
+from taught_motion import taught
 
 from pkm_control.command_shaping import CommandLimits
 from pkm_control.control_types import ControllerOptions
-from pkm_control.cpp_controller import controller_header
+from pkm_control.cpp_controller import controller_headers, learned_header
+from pkm_control.cpp_controller.learned_source import table_rows
 from pkm_control.gains import servo_gains
+from pkm_control.learning.learned_force import LearnedForce, Scope
+from pkm_control.learning.repetition import FADE_TIME
+from pkm_control.learning.watch import LearningWatch
 from pkm_control.servo import JointServo
 from pkm_dynamics.cpp import build_cpp
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
@@ -22,9 +27,24 @@ from pkm_dynamics.trajectories import CircleTrajectory
 pytestmark = pytest.mark.skipif(not COMPILERS, reason='no C++ compiler (g++ or clang++)')
 CALLS = """
 #include "{name}_controller.hpp"
+#include "{name}_learned.hpp"
 using namespace pkm::{name};
-namespace {{ Controller controller; }}
+namespace {{
+Controller controller;
+LearnedForces forces;
+const ForceTable& table_of(int which) {{ return which == 0 ? learned::table : learned::lead_in; }}
+}}
 extern "C" {{
+void row(int which, double time, double* out) {{ table_of(which).at(time, out); }}
+void begin() {{ forces.begin(); }}
+int added(int which, double time, double weight, double interval, const double* error,
+          double* out) {{
+  const bool adds = which >= 0 && forces.add(table_of(which), time, weight);
+  forces.forces(true, out);
+  forces.take(interval, error);
+  return 2 * static_cast<int>(adds) + static_cast<int>(forces.harmful());
+}}
+int add(double time) {{ return static_cast<int>(controller.add(learned::table, time)); }}
 int activate(double time, const double* q) {{ return controller.activate(time, q); }}
 void stop() {{ controller.stop(); }}
 int step(double time, const double* q, const double* reference, double* out) {{
@@ -61,7 +81,8 @@ class CppController:
 
     def __init__(self, model, folder) -> None:
         name = model.description.name
-        files = dict([*build_cpp(model).files.items(), controller_header(model)])
+        files = {**build_cpp(model).files, **controller_headers(model)}
+        files |= learned_header(model, taught(model))
         for file, text in files.items():
             (folder / file).write_text(text)
         (folder / 'calls.cpp').write_text(CALLS.format(name=name))
@@ -88,6 +109,24 @@ class CppController:
             code = self._library.follow(time, pointer(measured), pointer(wanted), pointer(out))
         return PHASES[code // 1000], REASONS[code % 100], bool(code // 100 % 10), out
 
+    def row(self, which: int, time: float) -> np.ndarray:
+        """Row of a table: of the period, or of the way in (1)."""
+        out = np.zeros(4 * self.n_a)
+        self._library.row(which, ctypes.c_double(time), pointer(out))
+        return out
+
+    def begin(self) -> None:
+        self._library.begin()
+
+    def added(self, which, time, weight, interval, error) -> tuple[bool, bool, np.ndarray]:
+        """Whether forces were added, whether they do harm, and those of the cycle."""
+        out, numbers = np.zeros(self.n_a), map(ctypes.c_double, (time, weight, interval))
+        code = self._library.added(which, *numbers, pointer(np.array(error)), pointer(out))
+        return bool(code // 2), bool(code % 2), out
+
+    def add(self, time: float) -> bool:
+        return bool(self._library.add(ctypes.c_double(time)))
+
     def stop(self) -> None:
         self._library.stop()
 
@@ -100,6 +139,89 @@ class CppController:
 def palida(tmp_path_factory):
     model = model_of('palida')
     return model, CppController(model, tmp_path_factory.mktemp('controller'))
+
+
+def test_tables_are_those_of_python(palida) -> None:
+    model, cpp = palida
+    known = taught(model)
+    scale = 1.0 / np.sqrt(known.watched_noise)
+    tables = [
+        LearnedForce(scope, known.interval, table_rows(force, expected, scale))
+        for scope, force, expected in (
+            (Scope.PERIOD, known.force, known.expected),
+            (Scope.MOTION, known.lead_in.force, known.lead_in.expected),
+        )
+    ]
+    for which, table in enumerate(tables):
+        span = known.interval * len(table.values)
+        for time in [0.0, span, *np.random.default_rng(1).uniform(-2.0 * span, 3.0 * span, 40)]:
+            np.testing.assert_allclose(cpp.row(which, time), table.at(time), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize('change', [0.0, -0.8, 2.0])
+def test_the_watch_is_that_of_python(palida, change: float) -> None:
+    """As expected; of a robot that does not need the force, or answers otherwise: then it fades."""
+    model, cpp = palida
+    known, random = taught(model), np.random.default_rng(3)
+    noise = known.watched_noise
+    given = Scope.PERIOD, known.interval, known.expected, noise
+    watch = LearningWatch(*given)
+    tables = [
+        LearnedForce(Scope.PERIOD, known.interval, each)
+        for each in (known.force, known.expected.error, known.expected.effect)
+    ]
+    interval, left, harms = 1e-3, 1.0, []
+    cpp.begin()
+    for cycle in range(150):
+        time = cycle * interval
+        force, error, effect = (each.at(time) for each in tables)
+        error = error + change * effect + random.normal(size=model.n_a) * np.sqrt(noise / 1e-3)
+        adds, harm, found = cpp.added(0, time, 1.0, interval, error)
+        fade = left**2 * (3.0 - 2.0 * left)
+        np.testing.assert_allclose(found, fade * force, rtol=1e-9, atol=1e-9)
+        harms.append(harm)
+        if left < 1.0 or watch.does_harm(interval, time, time, 1.0, error):
+            left = max(left - interval / FADE_TIME, 0.0)
+        assert harm == (left < 1.0) and adds == (left == 1.0 or harms.index(True) == cycle)
+    assert left == pytest.approx(0.0 if change else 1.0, abs=1e-12)
+    cpp.begin()
+    assert cpp.added(0, 0.0, 1.0, interval, np.zeros(model.n_a))[:2] == (True, False)
+
+
+def test_forces_that_nobody_adds_fade_and_those_that_cannot_be_are_none(palida) -> None:
+    model, cpp = palida
+    still = np.zeros(model.n_a)
+    cpp.begin()
+    for time, weight in ((np.nan, 1.0), (0.0, -0.1), (0.0, 1.1), (0.0, np.nan)):
+        adds, _, force = cpp.added(0, time, weight, 1e-3, still)
+        assert not adds and not force.any()
+    cpp.begin()
+    _, _, first = cpp.added(0, 0.0, 0.5, 1e-3, still)
+    np.testing.assert_allclose(first, 0.5 * taught(model).force[0])
+    faded = np.array([cpp.added(-1, 0.0, 0.0, 1e-3, still)[2] for _ in range(110)])
+    share = faded @ first / (first @ first)
+    assert np.all(np.diff(share) <= 1e-12) and share[0] > 0.99 and not faded[-1].any()
+    assert np.abs(np.diff(share)).max() < 1.6e-3 / FADE_TIME
+
+
+def test_the_controller_adds_them_while_it_follows(palida) -> None:
+    model, cpp = palida
+    home, still = np.array(model.home_actuators), np.zeros(model.n_a)
+    force = taught(model).force[0]
+    steady = []
+    for adds in (False, True):
+        assert cpp.activate(0.0, home)
+        for cycle in range(1, 60):
+            if adds:
+                assert cpp.add(0.0)
+            command = cpp.step(1e-3 * cycle, home, (home, still, still))[3]
+        steady.append(command)
+    np.testing.assert_allclose(steady[1] - steady[0], force, atol=1e-9)
+    cpp.stop()
+    for cycle in range(60, 180):
+        cpp.add(0.0)
+        command = cpp.step(1e-3 * cycle, home)[3]
+    np.testing.assert_allclose(command, steady[0], atol=1e-9)
 
 
 def circle(model) -> CircleTrajectory:
@@ -235,7 +357,8 @@ def test_bounds_stop_it_and_invalid_states_turn_it_off(palida) -> None:
 def test_gains_and_options_are_those_that_are_given() -> None:
     model = model_of('five_bar')
     gains = servo_gains(model, 20.0, 0.5)
-    name, text = controller_header(model, gains, ControllerOptions(stop_time=0.7))
-    assert name == 'five_bar_controller.hpp'
+    texts = controller_headers(model, gains, ControllerOptions(stop_time=0.7))
+    text = texts['five_bar_controller.hpp']
+    assert '@' not in texts['five_bar_force_table.hpp']
     assert 'double stop_time = 0.7;' in text and '@' not in text
     assert repr(float(gains.proportional[0])) in text

@@ -24,7 +24,16 @@ from pkm_control.learning.loop_inverse import (
     trusted_cutoff,
     zero_phase,
 )
-from pkm_control.learning.repetition import RecordedRepetition, Repetition
+from pkm_control.learning.repetition import FADE_TIME, RecordedRepetition, Repetition
+from pkm_control.learning.watch import (
+    LIMIT,
+    UNKNOWN,
+    Expectation,
+    LeadIn,
+    LearningWatch,
+    least_noise,
+    noise_density,
+)
 from pkm_description import Payload, with_payload
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.trajectories import Execution, FourierTrajectory, PointToPoint
@@ -94,7 +103,7 @@ def test_the_answer_to_a_force_is_that_of_the_simulated_robot() -> None:
     assert np.abs(change - expected).max() < 0.1 * np.abs(expected).max()
 
 
-def repeated(trajectory, table=None, description=None, begin=None, before_step=None):
+def repeated(trajectory, table=None, description=None, begin=None, before_step=None, ramp_time=0.3):
     """One repetition on the simulated robot: what was recorded, and the repetition."""
     plant_of = description or MODEL.description
     effects = PlantEffects.from_description(plant_of).switched(
@@ -159,14 +168,15 @@ def test_repetitions_learn_the_friction_that_the_model_lacks(learned) -> None:
 
 def test_a_force_learned_with_a_payload_is_taken_away_without_it(learned) -> None:
     _, state, _ = learned
-    heavy = with_payload(MODEL.description, Payload(4.0, np.zeros(3), 0.0))
+    heavy = with_payload(MODEL.description, Payload(2.0, np.zeros(3), 0.0))
     plan = execution(Scope.MOTION)
     key = state.key
     loaded, _ = repeated(there_and_back(), begin=state.repetition, description=heavy)
     with_it = learned_from(MODEL, FEEDFORWARD, SERVO, plan, key, state, loaded)
     assert with_it.history[-1].verdict is Verdict.CHANGED
     better, _ = repeated(there_and_back(), begin=with_it.repetition, description=heavy)
-    assert size(better.error) < 0.6 * size(loaded.error)
+    late = loaded.time > plan.ramp_start + 0.3  # what acted before has taught nothing
+    assert size(better.error[late]) < 0.3 * size(loaded.error[late])
     gone, repetition = repeated(there_and_back(), begin=with_it.repetition)
     assert repetition.harmful and not np.any(gone.applied[-50:])
     anew = learned_from(MODEL, FEEDFORWARD, SERVO, plan, key, with_it, gone)
@@ -196,6 +206,96 @@ def test_gaps_and_forces_at_their_limits_teach_nothing() -> None:
         assert not repetition.spoiled
         repetition.take(later, 1.0, zero, zero, saturated)
         assert repetition.spoiled
+
+
+WATCHED = 1e-3 * np.arange(4000)  # [s]
+EFFECT = 3e-5 * np.sin(2 * np.pi * 0.5 * WATCHED)[:, None] * [1.0, -0.5]  # [m]
+NOISE = np.array([4e-12, 1e-12])  # [m^2 s]
+
+
+def alarm(errors, alone=1e-3, noise=NOISE) -> int | None:
+    """Cycle in which the watch of a table like `EFFECT` calls errors harmful."""
+    zero = np.zeros_like(EFFECT)
+    watch = LearningWatch(Scope.MOTION, 1e-3, Expectation(zero, EFFECT, alone + zero), noise)
+    for cycle, (time, error) in enumerate(zip(WATCHED, errors, strict=True)):
+        if watch.does_harm(1e-3, time, time, 1.0, error):
+            return cycle
+    return None
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_the_watch_bounds_the_harm_and_is_silent_without_it(seed: int) -> None:
+    """A false alarm in 4000 cycles has a chance below 4e-5 by Wald's inequality."""
+    white = np.random.default_rng(seed).normal(size=EFFECT.shape) * np.sqrt(NOISE / 1e-3)
+    assert alarm(white) is None
+    assert alarm(white - 0.2 * EFFECT) is None  # much better than without the force
+    for gone in (0.7, 1.0, 3.0):
+        errors = white - gone * EFFECT
+        when = alarm(errors)
+        assert when is not None
+        before = slice(0, when)
+        with_it, without = np.square(errors)[before], np.square(errors + EFFECT)[before]
+        assert 1e-3 * np.sum((with_it - without) / NOISE) <= 2.0 * LIMIT
+
+
+def test_the_watch_sees_a_robot_that_answers_the_other_way() -> None:
+    alone = EFFECT
+    assert alarm(0.9 * alone, alone) is None  # of little use, no harm
+    assert alarm(2.0 * alone, alone) is not None
+
+
+def test_the_noise_is_the_density_of_what_changes() -> None:
+    random, interval = np.random.default_rng(7), 2e-3
+    white = random.normal(size=(20_000, 2)) * np.sqrt([4e-12, 1e-12]) / np.sqrt(interval)
+    found = noise_density(white, interval)
+    # the largest of some thousand means of nine segments
+    assert np.all((found > [4e-12, 1e-12]) & (found < [2e-11, 5e-12]))
+
+
+def test_an_uncertain_effect_and_a_small_harm_never_reach_the_limit() -> None:
+    """The largest harm of an error in proportion to a new effect is its own square."""
+    new, expected = EFFECT, np.full_like(EFFECT, 1e-6)
+    floor = least_noise(expected, new, 1e-3)
+    harm = np.sum((np.square(UNKNOWN * new) / floor) * 1e-3)
+    assert harm <= 2.0 * LIMIT * 2  # drives
+    assert np.all(floor > least_noise(expected, 0.0 * new, 1e-3))
+
+
+@pytest.fixture(scope='module')
+def swinging():
+    """Learn a period with a payload."""
+    heavy = with_payload(MODEL.description, Payload(2.0, np.zeros(3), 0.0))
+    heard, repetition = repeated(swing(), description=heavy)
+    plan = repetition.execution
+    key = motion_key(MODEL, plan, FEEDFORWARD, Scope.PERIOD)
+    return learned_from(MODEL, FEEDFORWARD, SERVO, plan, key, None, heard)
+
+
+def test_a_period_learned_with_a_payload_fades_in_the_ramp_without_it(swinging) -> None:
+    state = swinging
+    alone, _ = repeated(swing())
+    gone, repetition = repeated(swing(), begin=state.repetition)
+    assert repetition.harmful
+    plan = repetition.execution
+    faded = gone.time[np.flatnonzero(np.any(gone.applied, axis=1))[-1]]
+    assert faded < plan.run_start + FADE_TIME
+    run = (gone.time > plan.run_start) & (gone.time < plan.run_end)
+    assert size(gone.error[run]) < 1.1 * size(alone.error[run])
+
+
+def test_with_other_ramps_a_period_fades_in_along_its_second_round(swinging) -> None:
+    state = swinging
+    plan = Execution(swing(), periods=3, ramp_time=0.4, start=MODEL.home_actuators)
+    repetition = state.repetition(plan)
+    largest = np.abs(state.force).max()
+
+    def added(begin: float, end: float) -> float:
+        times = np.linspace(begin, end, 100)
+        return max(np.abs(repetition.force(time, 1.0)).max() for time in times)
+
+    assert added(0.0, plan.run_start + 0.5) == 0.0
+    assert 0.3 * largest < added(plan.run_start + 0.5, plan.run_start + 1.0) < largest
+    assert added(plan.run_start + 1.0, plan.run_end) > 0.99 * largest
 
 
 def answered(grid, alone, applied, answer: float, harmful: bool = False) -> RecordedRepetition:
@@ -317,8 +417,16 @@ def test_files_keep_everything_and_replace_each_other(tmp_path, learned) -> None
         save_learning(path, state)
     found = load_learning(path, MODEL, key)
     assert (found.key, found.history, found.joints) == (state.key, state.history, state.joints)
-    for name in ('force', 'best_force', 'effect', 'alone', 'limit', 'positions'):
+    for name in ('force', 'best_force', 'limit', 'noise', 'floor', 'positions'):
         np.testing.assert_array_equal(getattr(found, name), getattr(state, name))
+    for name, values in vars(state.expected).items():
+        np.testing.assert_array_equal(getattr(found.expected, name), values)
+    lead_in = LeadIn(0.3, state.force[:5], Expectation(*[state.error[:5]] * 3))
+    save_learning(path, replace(state, lead_in=lead_in))
+    found = load_learning(path).lead_in
+    assert found is not None and found.ramp_time == 0.3
+    np.testing.assert_array_equal(found.force, lead_in.force)
+    np.testing.assert_array_equal(found.expected.alone, lead_in.expected.alone)
     save_learning(path, replace(state, best_error=np.inf))
     assert load_learning(path).best_error == np.inf
     with pytest.raises(LearningError, match='another motion'):
@@ -332,10 +440,13 @@ def test_files_keep_everything_and_replace_each_other(tmp_path, learned) -> None
 @pytest.mark.parametrize(
     ('entry', 'value', 'named'),
     [
-        ('format', 'pkm_learning/9', 'format'),
+        ('format', 'pkm_learning/1', 'format'),
         ('force', [[1.0]], 'force'),
         ('force', 1e9, 'force'),
-        ('alone', float('nan'), 'alone'),
+        ('error', float('nan'), 'error'),
+        ('expected', {'error': [[1.0]]}, 'error'),
+        ('lead_in', {'ramp_time': 1.0, 'force': [], 'error': []}, 'lead_in|force'),
+        ('noise', -1.0, 'noise'),
         ('interval', -1.0, 'interval'),
         ('limit', 1e9, 'limit'),
         ('joints', ['a', 'a'], 'joints'),

@@ -73,7 +73,7 @@ def _play(
         processes.stop('trajectory_controller')
         start('trajectory_controller', update_mode='state', autostart=True, gain_scale=scale)
 
-    start('simulated_robot', lockstep=True, seed=options.seed)
+    start('simulated_robot', world=options.world, lockstep=True, seed=options.seed)
     start('description_publisher')
     for node in ('excitation_server', 'estimation_server'):
         start(node, data_folder=str(options.output))

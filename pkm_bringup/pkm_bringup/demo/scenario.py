@@ -12,6 +12,7 @@ import numpy as np
 from pkm_bringup.nodes.robot_client import RobotClient
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import Trajectory, benchmark_circle
+from pkm_dynamics.worlds import MUJOCO
 from pkm_identification import IdentificationResult, Validation, load, load_result, validate
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.excitation_design import load_excitation
@@ -44,6 +45,7 @@ class DemoOptions:
     periods: int = 30  # of the excitation, recorded
     circle_periods: int = 3
     validation_periods: int = 15  # of the circles whose forces are predicted
+    world: str = MUJOCO  # simulator that the robot moves in
     seed: int = 0  # of the simulated robot's noise
 
 

@@ -7,6 +7,7 @@ is also driven with the model alone, with the same noise; errors are those of th
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -27,6 +28,7 @@ from pkm_control.learning.loop_inverse import ServoTiming
 from pkm_control.learning.repetition import Repetition
 from pkm_description import Payload, with_payload
 from pkm_description.errors import SimulationError
+from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Execution
 from pkm_identification import identify
 from pkm_identification.option import Option, choice
@@ -58,6 +60,15 @@ def path_error(run: ClosedLoopRecording) -> float:
     return float(np.sqrt(np.mean(error[run.running] ** 2)))
 
 
+def noisy(effects: PlantEffects, factor: float) -> PlantEffects:
+    """Return effects with the noise of positions and forces times a factor."""
+    return replace(
+        effects,
+        force_covariance=factor**2 * effects.force_covariance,
+        position_covariance=factor**2 * effects.position_covariance,
+    )
+
+
 def one_run(
     robot_name: str,
     friction: str,
@@ -65,6 +76,7 @@ def one_run(
     periods: int,
     repetitions: int,
     mass: float,
+    noise: float,
     case: str,
     seed: int,
 ) -> list[dict[str, Any]]:
@@ -72,7 +84,7 @@ def one_run(
     model = model_of(robot_name)
     feedforward = identified(robot_name, friction, seed)
     motion = next(iter(other_motions(model).values()))
-    effects, gains = effects_of(model.description, 'all'), servo_gains(model)
+    effects, gains = noisy(effects_of(model.description, 'all'), noise), servo_gains(model)
     loaded = with_payload(model.description, Payload(mass, np.zeros(3), 0.0))
     found: list[dict[str, Any]] = []
     state: MotionLearning | None = None
@@ -120,7 +132,7 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     model_of(options.robot)
     given = (
         *(options.robot, options.friction, options.scope, options.periods),
-        *(options.repetitions, options.payload),
+        *(options.repetitions, options.payload, options.noise),
     )
     seeds = [options.seed + 100 * k for k in range(options.runs)]
     names = [name for name in CASES if options.payload or not any(CASES[name])]
@@ -171,6 +183,9 @@ STUDY = Study(
             'that is put on and taken off; 0: only the same robot',
             2.0,
             'kg',
+        ),
+        Option(
+            'noise', NOT_NEGATIVE, 'of sensors while it repeats, over that of the robot', 1.0, '1'
         ),
         *runs(3),
     ),

@@ -8,7 +8,7 @@ each other, try the exporters. Nothing is noisy; friction is what the descriptio
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,53 +30,27 @@ from pkm_control.closed_loop import run_closed_loop
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
 from pkm_control.gains import servo_gains
-from pkm_description import Description
-from pkm_description.errors import MissingWorldError, SimulationError
-from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
-from pkm_dynamics.worlds.dart_plant import DartPlant, dart_module
-from pkm_dynamics.worlds.equations_plant import EquationsPlant
-from pkm_dynamics.worlds.gazebo_plant import GazeboPlant, gazebo_module
-from pkm_dynamics.worlds.stepped_plant import STEP, SteppedPlant
+from pkm_description.errors import SimulationError
+from pkm_dynamics.simulation import PlantEffects
+from pkm_dynamics.worlds import MUJOCO, WORLDS
+from pkm_dynamics.worlds.named_worlds import plant_in, why_missing
+from pkm_dynamics.worlds.stepped_plant import STEP
 from pkm_identification import identify
 from pkm_identification.option import Option
 
-MUJOCO = 'MuJoCo'
-STEPPED: dict[str, type[SteppedPlant]] = {
-    'Gazebo': GazeboPlant,
-    'Dart': DartPlant,
-    'own equations': EquationsPlant,
-}
-WORLDS = (MUJOCO, *STEPPED)
-NEEDED: dict[str, Callable[[], object]] = {'Gazebo': gazebo_module, 'Dart': dart_module}
+TITLES = {'mujoco': 'MuJoCo', 'gazebo': 'Gazebo', 'dart': 'Dart', 'equations': 'own equations'}
 SUBSTEP = 1e-4  # [s] of the MuJoCo plant, as in its node
 APPROACH = 0.5  # of the limits: what comes before the motion is not identified from
 KNOWN = 0.01  # relative standard deviation below which the motion shows a parameter well
 
 
-def why_missing(world: str) -> str:
-    """Why a world cannot be had here; empty where it can."""
-    try:
-        NEEDED.get(world, lambda: None)()
-    except MissingWorldError as error:
-        return str(error)
-    return ''
-
-
-def plant_of_world(
-    world: str, description: Description, substeps: int
-) -> SimulatedPlant | SteppedPlant:
-    """Return a robot at home in a world, without noise and with the described friction."""
-    if world in STEPPED:
-        return STEPPED[world](description, STEP, substeps)
-    exact = dict.fromkeys(('force_noise', 'position_noise', 'quantisation'), False)
-    effects = PlantEffects.from_description(description).without_unmodelled().switched(**exact)
-    return SimulatedPlant(description, effects, step=STEP, substep=SUBSTEP)
-
-
 def one_world(robot: str, periods: int, substeps: int, world: str) -> dict[str, Any]:
     """Identify from the excitation in a world: values, deviations, largest gap [m], tracking."""
     model = model_of(robot)
-    plant = plant_of_world(world, model.description, substeps)
+    exact = dict.fromkeys(('force_noise', 'position_noise', 'quantisation'), False)
+    effects = PlantEffects.from_description(model.description).without_unmodelled()
+    substep = SUBSTEP if world == MUJOCO else STEP / substeps
+    plant = plant_in(world, model.description, effects.switched(**exact), substep=substep)
     controller = TrajectoryController(model, servo_gains(model), nominal_feedforward(model))
     trajectory, gaps = excitation_of(model), [0.0]
     recording = run_closed_loop(
@@ -90,7 +64,7 @@ def one_world(robot: str, periods: int, substeps: int, world: str) -> dict[str, 
     outcome = recording.outcome
     if outcome is None or not outcome.succeeded:
         reason = 'it took too long' if outcome is None else outcome.message
-        raise SimulationError(f"robot '{robot}' did not follow in {world}: {reason}")
+        raise SimulationError(f"robot '{robot}' did not follow in {TITLES[world]}: {reason}")
     arrays = measured_arrays(recording, model, trajectory.period)
     result = identify(dataset_of(settled_periods(arrays, trajectory.period, SETTLING)), model)
     return {
@@ -160,14 +134,14 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     cases = [{'world': world} for world in there]
     one = partial(one_world, options.robot, options.periods, options.substeps)
     # the numbers of kept runs are those of the worlds that are there
-    name = '_'.join(['world', *there]).replace(' ', '_')
-    found = dict(zip(there, runner.map(one, cases, 'world', name), strict=True))
+    results = runner.map(one, cases, 'world', '_'.join(['world', *there]))
+    found = dict(zip([TITLES[world] for world in there], results, strict=True))
     rows = parameter_rows(true_base_parameters(model).tolist(), found)
     return {
         'robot': model.description.name,
         'parameters': rows,
         'worlds': world_rows(rows, found),
-        'missing': {world: reason for world, reason in reasons.items() if reason},
+        'missing': {TITLES[world]: reason for world, reason in reasons.items() if reason},
         'found': found,
     }
 

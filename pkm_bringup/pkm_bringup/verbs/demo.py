@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from pkm_bringup.arguments import COUNT, NATURAL, add_arguments
+from pkm_dynamics.worlds import MUJOCO, WORLDS
 from pkm_identification.option import TEXT, Option, choice
 
 
@@ -31,6 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         Option('periods', COUNT, 'recorded periods of the excitation', 30, '1'),
         Option('circle_periods', COUNT, 'recorded rounds of each circle', 3, '1'),
         Option('validation_periods', COUNT, 'recorded rounds of the predicted circles', 15, '1'),
+        Option('world', choice(*WORLDS), 'simulator that the robot moves in', MUJOCO),
         Option('seed', NATURAL, "of the robot's noise, at least 0", 0, '1'),
     )
     parser.add_argument('--json', action='store_true', help='print the summary as JSON on stdout')

@@ -37,6 +37,10 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--to', required=True, choices=sorted(FORMATS), help=formats)
     forms = '; '.join(f'{name}: {meaning}' for name, meaning in FORMS.items())
     parser.add_argument('--form', choices=sorted(FORMS), help=f'form of the format; {forms}')
+    text = (
+        'file of what repetitions of a motion have taught with that model, written as tables (cpp)'
+    )
+    parser.add_argument('--learned', metavar='FILE', help=f'{text}; default: none')
     text = 'refuse to write what the format cannot say fully; without it that is named'
     parser.add_argument('--strict', action='store_true', help=text)
     text = (
@@ -50,10 +54,13 @@ def run(arguments: Any) -> int:
     """Write one file, and the YAML beside a URDF; of C++ a folder."""
     import pkm_description
     from pkm_bringup.outputs import OutputError, check_output
+    from pkm_description.errors import ExportError
     from pkm_dynamics.atomic_write import write_text_atomically
 
     if arguments.to == 'cpp':
         return _write_cpp(arguments)
+    if arguments.learned is not None:
+        raise ExportError(f'{arguments.to} has no place for what was learned: only cpp has')
     output = check_output(arguments.output, ('.urdf',) if arguments.to == 'urdf' else ())
     description = pkm_description.load(arguments.robot)
     form = (arguments.to, arguments.form, arguments.strict)
@@ -91,7 +98,7 @@ def _write_cpp(arguments: Any) -> int:
     from pkm_bringup.outputs import check_output, write_output_folder
 
     folder = check_output(arguments.output)
-    given = arguments.model, arguments.form, arguments.strict
+    given = arguments.model, arguments.form, arguments.strict, arguments.learned
     sources = export_cpp(pkm_description.load(arguments.robot), *given)
 
     def write(temporary: Path) -> None:

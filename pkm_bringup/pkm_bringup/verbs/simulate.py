@@ -6,10 +6,12 @@ import sys
 from typing import Any
 
 from pkm_bringup.arguments import (
+    FEEDFORWARD,
     NATURAL,
     PERIODS_OPTION,
     RAMP_TIME,
     ROBOT,
+    SERVO,
     TRAJECTORY,
     add_arguments,
     add_json,
@@ -46,13 +48,7 @@ def add_parser(subparsers: Any) -> None:
             'none: rigid bodies without friction, noise and limits',
             'all',
         ),
-        Option(
-            'feedforward',
-            TEXT,
-            'model of the controller: none, nominal or a model file, SI units',
-            'none',
-            metavar='none|nominal|MODEL',
-        ),
+        FEEDFORWARD,
         Option(
             'payload',
             TEXT,
@@ -71,6 +67,7 @@ def add_parser(subparsers: Any) -> None:
             metavar='FRACTION',
         ),
         Option('drive_seed', NATURAL, 'of --constant-error, at least 0', 0, '1'),
+        *SERVO,
     )
     add_json(parser)
     parser.set_defaults(run=run)
@@ -83,6 +80,7 @@ def run(arguments: Any) -> int:
     from pkm_bringup.inputs import load_model, load_payload
     from pkm_bringup.offline import effects_of, feedforward_of, measured_arrays, plant_of, simulate
     from pkm_bringup.outputs import check_output, write_output
+    from pkm_bringup.servo_arguments import options_of, servo_of
     from pkm_bringup.trajectory_inputs import load_trajectory, periods_of, ramp_time_of
 
     output = check_output(arguments.output, ('.npz',))
@@ -99,6 +97,8 @@ def run(arguments: Any) -> int:
             ramp_time=ramp_time_of(arguments.ramp_time, arguments.trajectory, model),
             effects=effects_of(model.description, arguments.effects),
             feedforward=feedforward_of(model, arguments.feedforward),
+            gains=servo_of(model, arguments),
+            options=options_of(arguments.max_error),
             seed=arguments.seed,
             plant=plant,
             progress=update,

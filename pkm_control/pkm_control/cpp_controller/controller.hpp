@@ -6,6 +6,7 @@
 #ifndef @guard@
 #define @guard@
 
+#include "@name@_force_table.hpp"
 #include "@name@_model.hpp"
 
 #include <cmath>
@@ -49,6 +50,7 @@ struct StepResult {
   Reason reason = Reason::none;  // why the robot stops or is off
   Status status = Status::ok;    // of the model
   bool saturated = false;        // a force is at its limit, or changes as fast as it may
+  bool harmful = false;          // learned forces did harm, and fade or have faded
 };
 
 class Controller {
@@ -71,6 +73,7 @@ class Controller {
     last_time_ = time;
     fast_for_ = 0.0;
     coasting_ = false;
+    learned_.begin();
     if (velocity != nullptr) {
       double limited[actuators];
       for (int a = 0; a < actuators; ++a) {
@@ -110,6 +113,16 @@ class Controller {
     }
   }
 
+  // A repetition of a motion begins, at rest: learned forces that have faded may be added again.
+  void begin_repetition() noexcept { learned_.begin(); }
+
+  // Add forces of a table in the next call of `step`, if it has a reference: those at a `time` [s]
+  // along the motion, with a weight in [0, 1]; with less than 1 they are not watched. Without this
+  // call, on a stop and where they do harm they fade. False where they are not added.
+  bool add(const ForceTable& table, double time, double weight = 1.0) noexcept {
+    return learned_.add(table, time, weight);
+  }
+
   // Forces `command` for what is measured at `time` [s]. Without a reference the robot holds; one
   // that follows comes to rest.
   StepResult step(
@@ -137,6 +150,9 @@ class Controller {
     double error[actuators];
     for (int a = 0; a < actuators; ++a) error[a] = desired_.position[a] - measured[a];
     feed_back(interval, error);
+    learned_.forces(phase_ == Phase::following, learned_force_);
+    learned_.take(interval, error);
+    result.harmful = learned_.harmful();
     result.saturated = limit(interval, command);
     supervise(interval, measured, error);
     if (phase_ == Phase::off) {
@@ -298,7 +314,7 @@ class Controller {
   bool limit(double interval, double* command) noexcept {
     bool clamped = false;
     for (int a = 0; a < actuators; ++a) {
-      const double wanted = model_force_[a] + feedback_[a];
+      const double wanted = model_force_[a] + learned_force_[a] + feedback_[a];
       double value = std::fmax(-force_limit[a], std::fmin(force_limit[a], wanted));
       if (has_command_ && options_.force_rise_time > 0.0 && std::isfinite(force_limit[a])) {
         const double change = force_limit[a] * (interval / options_.force_rise_time);
@@ -347,6 +363,8 @@ class Controller {
   Reason reason_ = Reason::none;
   double last_time_ = 0.0;
   double force_[actuators] = {}, model_force_[actuators] = {}, feedback_[actuators] = {};
+  LearnedForces learned_;
+  double learned_force_[actuators] = {};
   double filtered_[actuators] = {}, rate_[actuators] = {}, latest_[actuators] = {};
   double last_command_[actuators] = {};
   double stop_position_[actuators] = {}, stop_velocity_[actuators] = {};

@@ -10,6 +10,9 @@ import numpy as np
 
 from pkm_control.control_types import ControllerOptions
 from pkm_control.gains import ServoGains, servo_gains
+from pkm_control.learning.learning_law import SHARE
+from pkm_control.learning.repetition import FADE_TIME
+from pkm_control.learning.watch import BLOCK, CHI_SQUARE, LIMIT, WORSE
 from pkm_control.servo import HELD_DAMPING, MEMORY
 from pkm_control.supervision import BRAKING_SHARE, SMOOTH_PEAK
 from pkm_dynamics import ClosedChainModel
@@ -17,17 +20,18 @@ from pkm_dynamics.cpp.cpp_sources import cpp_name
 from pkm_dynamics.cpp.emitter import filled, literal
 
 TEMPLATE = Path(__file__).parent / 'controller.hpp'
+FORCE_TABLE = Path(__file__).parent / 'force_table.hpp'
 UNUSED = ('model_change_time',)  # options of what the C++ does not have
 
 
-def controller_header(
+def controller_headers(
     model: ClosedChainModel,
     gains: ServoGains | None = None,
     options: ControllerOptions | None = None,
-) -> tuple[str, str]:
-    """Return name and text of the header with the controller of a robot.
+) -> dict[str, str]:
+    """Return the texts of the headers with the controller of a robot, by name.
 
-    It includes the header of `pkm_dynamics.cpp.build_cpp`. Gains and options are those of the
+    They include the header of `pkm_dynamics.cpp.build_cpp`. Gains and options are those of the
     Python controller, by default its own.
     """
     gains = gains or servo_gains(model)
@@ -60,7 +64,25 @@ def controller_header(
             for key, value in arrays.items()
         },
     }
-    return f'{name}_controller.hpp', filled(TEMPLATE.read_text(), values)
+    return {
+        f'{name}_controller.hpp': filled(TEMPLATE.read_text(), values),
+        f'{name}_force_table.hpp': _force_table(name, values['force_limit']),
+    }
+
+
+def _force_table(name: str, force_limit: str) -> str:
+    numbers = {
+        'share': SHARE,
+        'fade_time': FADE_TIME,
+        'worse': WORSE,
+        'block': BLOCK,
+        'chance': CHI_SQUARE,
+        'largest': LIMIT,
+    }
+    values = {key: literal(value) for key, value in numbers.items()}
+    guard = f'PKM_{name.upper()}_FORCE_TABLE_HPP'
+    values |= {'name': name, 'guard': guard, 'force_limit': force_limit}
+    return filled(FORCE_TABLE.read_text(), values)
 
 
 def option_values(options: ControllerOptions | None = None) -> dict[str, float]:

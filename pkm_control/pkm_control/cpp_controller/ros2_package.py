@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pkm_control.control_types import ControllerOptions
-from pkm_control.cpp_controller.controller_source import controller_header, option_values
+from pkm_control.cpp_controller.controller_source import controller_headers, option_values
 from pkm_control.gains import ServoGains
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.cpp import CppSources
@@ -34,7 +34,7 @@ def ros2_control_package(
     sources
         C++ of the robot, of `pkm_dynamics.cpp.build_cpp`.
     model, gains, options
-        As for `controller_header`; options are the defaults of the controller's parameters.
+        As for `controller_headers`; options are the defaults of the controller's parameters.
     """
     name = cpp_name(model.description)
     chosen = option_values(options)
@@ -56,5 +56,5 @@ def ros2_control_package(
         'command_joints': ', '.join(json.dumps(f'{name}_controller/{joint}') for joint in joints),
         'values': ''.join(f'    {key}: {float(value)!r}\n' for key, value in chosen.items()),
     }
-    header = dict([controller_header(model, gains, options)])
+    header = controller_headers(model, gains, options)
     return in_package(replace(sources, files={**sources.files, **header}), name, TEMPLATES, values)

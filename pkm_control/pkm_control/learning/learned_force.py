@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -124,13 +125,19 @@ class LearnedForce:
         return np.asarray((1.0 - share) * self.values[index] + share * self.values[after])
 
 
-def along(execution: Execution, scope: Scope, time: float) -> tuple[float, float]:
+def along(
+    execution: Execution, scope: Scope, time: float, known: bool = True
+) -> tuple[float, float]:
     """Time [s] along the motion at the execution's `time` [s], and the weight of the table there.
 
     The weight is 0 in the approach. What is learned of a period fades in and out with the speed
-    along the ramps.
+    along the ramps; where it is not `known` what to expect there, it fades in along the second
+    period.
     """
     if scope is Scope.MOTION:
         return time - execution.ramp_start, float(time >= execution.ramp_start)
     path, rate, _ = execution.path_parameter(time)
+    if not known:
+        risen = min(max(path / execution.trajectory.duration - 1.0, 0.0), 1.0)
+        rate *= 0.5 - 0.5 * math.cos(math.pi * risen)
     return path, rate

@@ -18,17 +18,20 @@ from pkm_control.learning.learning_law import (
     Verdict,
     learned_from,
 )
+from pkm_control.learning.watch import Expectation, LeadIn
 from pkm_description.untrusted.named_files import file_text, foreign_errors
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.atomic_write import replace_atomically
 
-FORMAT = 'pkm_learning/1'
+FORMAT = 'pkm_learning/2'
 LARGEST = 256 * 1024 * 1024  # bytes: ten minutes of six drives
 MOST_DRIVES = 64
-TABLES = ('force', 'effect', 'alone', 'error', 'applied', 'best_force', 'positions', 'velocities')
-OF_DRIVES = ('limit', 'weight')
-NUMBERS = ('interval', 'cutoff', 'best_error', 'count', 'caution')
+TABLES = ('force', 'error', 'applied', 'best_force', 'positions', 'velocities')
+EXPECTED = tuple(field.name for field in fields(Expectation))
+OF_DRIVES = ('limit', 'weight', 'noise', 'floor')
+NUMBERS = ('interval', 'cutoff', 'best_error', 'count', 'noisy', 'caution')
+NOT_NEGATIVE = ('noise', 'floor', 'noisy', 'count')
 POSITIVE = ('interval', 'cutoff', 'limit', 'weight')
 
 
@@ -41,6 +44,12 @@ def save_learning(path: Path, learning: MotionLearning) -> None:
     if not np.isfinite(learning.best_error):
         content['best_error'] = None
     content |= {name: getattr(learning, name).tolist() for name in (*OF_DRIVES, *TABLES)}
+    content['expected'] = _plain(learning.expected)
+    lead_in = learning.lead_in
+    content['lead_in'] = None
+    if lead_in is not None:
+        entry = {'ramp_time': lead_in.ramp_time, 'force': lead_in.force.tolist()}
+        content['lead_in'] = {**entry, **_plain(lead_in.expected)}
     content['history'] = [
         {**vars(record), 'verdict': record.verdict.name} for record in learning.history
     ]
@@ -105,15 +114,27 @@ def _learning(content: Mapping[str, Any]) -> MotionLearning:
     if values['best_error'] is None:
         values['best_error'] = np.inf
     numbers: dict[str, Any] = {name: float(values[name]) for name in NUMBERS}
-    numbers['count'] = int(numbers['count'])
+    numbers |= {name: int(numbers[name]) for name in ('count', 'noisy')}
     rows = len(content['force'])
     arrays: dict[str, Any] = {name: _array(content, name, (len(joints),)) for name in OF_DRIVES}
     arrays |= {name: _array(content, name, (rows, len(joints))) for name in TABLES}
+    expected = _expectation(content['expected'], (rows, len(joints)))
+    lead_in = None
+    if (entry := content['lead_in']) is not None:
+        lead_shape = len(entry['error']), len(joints)
+        lead_force = _array(entry, 'force', lead_shape)
+        ramp_time = float(entry['ramp_time'])
+        lead_in = LeadIn(ramp_time, lead_force, _expectation(entry, lead_shape))
+        if not (np.isfinite(lead_in.ramp_time) and lead_in.ramp_time >= 0.0 < lead_shape[0]):
+            raise ValueError('lead_in: out of range')
+    for name in NOT_NEGATIVE:
+        if not np.all({**numbers, **arrays}[name] >= 0.0):
+            raise ValueError(f'{name}: must not be negative')
     for name in POSITIVE:
         if not np.all({**numbers, **arrays}[name] > 0.0):
             raise ValueError(f'{name}: must be positive')
-    if not (0.0 <= numbers['caution'] <= 1.0 and numbers['count'] >= 0 and rows > 2):
-        raise ValueError('caution, count or force: out of range')
+    if not (0.0 <= numbers['caution'] <= 1.0 and rows > 2):
+        raise ValueError('caution or force: out of range')
     for name in ('force', 'best_force'):
         # of one that was bounded there is rounding, no more
         if np.any(np.abs(arrays[name]) > arrays['limit'] * (1.0 + 1e-9)):
@@ -126,9 +147,19 @@ def _learning(content: Mapping[str, Any]) -> MotionLearning:
         key=MotionKey(**{**key, 'scope': Scope(key['scope'])}),
         joints=tuple(joints),
         history=tuple(_record(each) for each in history),
+        expected=expected,
+        lead_in=lead_in,
         **numbers,
         **arrays,
     )
+
+
+def _plain(expected: Expectation) -> dict[str, Any]:
+    return {name: getattr(expected, name).tolist() for name in EXPECTED}
+
+
+def _expectation(entry: Mapping[str, Any], shape: tuple[int, ...]) -> Expectation:
+    return Expectation(**{name: _array(entry, name, shape) for name in EXPECTED})
 
 
 def _record(entry: Mapping[str, Any]) -> RepetitionRecord:

@@ -43,6 +43,11 @@ class LearningGrid:
     velocities: Floats  # (n, n_a)
     largest_force: Floats  # (n_a,) [N, N m] of the model along the motion
 
+    @property
+    def rounds(self) -> int:
+        """Number of rounds of a repetition that a table is the mean of."""
+        return 1 if self.scope is Scope.MOTION else self.execution.periods - 1
+
     def of(self, time: Floats, values: Floats) -> Floats:
         """Means (n, n_a) about the points of the grid of samples (N, n_a) at execution times (N,).
 
@@ -55,12 +60,12 @@ class LearningGrid:
             begin, end = self.execution.ramp_start, self.execution.duration
             if time[0] > begin + self.interval or time[-1] < end - 2.0 * self.interval:
                 raise LearningError('the repetition was not recorded from its begin to its end')
-            return _means(np.array(ends) - begin, held, edges)
+            return means(np.array(ends) - begin, held, edges)
         period = self.execution.trajectory.duration
         starts = self.execution.run_start + period * np.arange(1, self.execution.periods)
         if time[0] > starts[0] or time[-1] < starts[-1] + period - 2.0 * self.interval:
             raise LearningError('the repetition was not recorded from its begin to its end')
-        rounds = [_means(np.array(ends) - start, held, edges) for start in starts]
+        rounds = [means(np.array(ends) - start, held, edges) for start in starts]
         return np.mean(rounds, axis=0)
 
     def padded(self, values: Floats) -> Floats:
@@ -90,14 +95,33 @@ class LearningGrid:
 
     def ended(self, force: Floats) -> Floats:
         """Let a force (n, n_a) begin and end at zero, where the motion does so at rest."""
+        return force * (0.5 - 0.5 * np.cos(np.pi * self._full))[:, None]
+
+    def after(self, applied: Floats) -> Floats:
+        """Weights (n, 1) that rise from 0 to 1 when the last of a force (n, n_a) is gone.
+
+        Of a motion; in a period a force that is taken away in one round is there in another.
+        """
+        acts = np.flatnonzero(np.any(applied != 0.0, axis=1))
+        if self.scope is Scope.PERIOD or not len(acts):
+            return np.ones((self.count, 1))
+        since = self.interval * (np.arange(self.count) - acts[-1])
+        return (0.5 - 0.5 * np.cos(np.pi * np.clip(since / RAMP, 0.0, 1.0)))[:, None]
+
+    def inner(self, values: Floats) -> Floats:
+        """Values (n, n_a) where a force has neither to begin nor to end."""
+        return values[self._full >= 1.0]
+
+    @property
+    def _full(self) -> Floats:
+        """Share (n,) of the way of a force from its begin or to its end."""
         if self.scope is Scope.PERIOD:
-            return force
+            return np.ones(self.count)
         left = np.arange(self.count) * self.interval
-        near = np.minimum(left, left[::-1]) / min(RAMP, 0.1 * left[-1])
-        return force * (0.5 - 0.5 * np.cos(np.pi * np.minimum(near, 1.0)))[:, None]
+        return np.minimum(np.minimum(left, left[::-1]) / min(RAMP, 0.1 * left[-1]), 1.0)
 
 
-def _means(time: Floats, values: Floats, edges: Floats) -> Floats:
+def means(time: Floats, values: Floats, edges: Floats) -> Floats:
     """Means (n, n_a) between edges (n + 1,) of lines through samples (N, n_a) at times (N,)."""
     rows = 0.5 * (values[1:] + values[:-1]) * np.diff(time)[:, None]
     area = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(rows, axis=0)])

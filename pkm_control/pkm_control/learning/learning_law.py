@@ -14,11 +14,21 @@ from enum import Enum
 import numpy as np
 
 from pkm_control.feedforward import Feedforward
-from pkm_control.learning.learned_force import LearnedForce, LearningError, MotionKey
+from pkm_control.learning.lead_in import LeadInGrid, lead_in_grid
+from pkm_control.learning.learned_force import LearnedForce, LearningError, MotionKey, Scope
 from pkm_control.learning.learning_grid import LearningGrid, learning_grid
 from pkm_control.learning.loop_inverse import ServoTiming
 from pkm_control.learning.repetition import RecordedRepetition, Repetition
-from pkm_control.learning.watch import WORSE, LearningWatch
+from pkm_control.learning.watch import (
+    AMPLIFIED,
+    LEAST_NOISE,
+    WORSE,
+    Expectation,
+    LeadIn,
+    LearningWatch,
+    least_noise,
+    noise_density,
+)
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.trajectories import Execution
@@ -28,6 +38,7 @@ from pkm_dynamics.trajectories import Execution
 SHARE = 0.2
 LEAST_GAIN = 0.25  # what is left of it after many repetitions, so that slow changes are followed
 GIVEN_UP = 1.0 / 8.0  # caution at which nothing more is learned
+TRIED = 2  # repetitions from which on a change of errors is their noise, not what was learned
 KEPT = 1000  # repetitions in the history
 # Unexpected error over what was learned and what was there before, from which on the robot is
 # another one. Noise alone makes 1.4.
@@ -73,8 +84,7 @@ class MotionLearning:
     cutoff: float  # [Hz] of Q
     limit: Floats  # (n_a,) [N, N m] that a learned force stays within
     force: Floats  # to be added to the next repetition
-    effect: Floats  # what that takes off the error, by the model [m, rad]
-    alone: Floats  # error with the model alone
+    expected: Expectation  # of the next repetition
     error: Floats  # of the latest repetition
     applied: Floats  # learned force of the latest repetition
     best_force: Floats
@@ -82,6 +92,10 @@ class MotionLearning:
     weight: Floats  # (n_a,) of errors, where they are summed
     positions: Floats  # (n, n_a) of the drives along the motion [m, rad]
     velocities: Floats  # (n, n_a) [m/s, rad/s]
+    noise: Floats  # (n_a,) [m^2 s, rad^2 s] density of the change of errors between repetitions
+    floor: Floats  # (n_a,) [m^2 s, rad^2 s] of that noise, for the watch; see `least_noise`
+    noisy: int = 0  # repetitions that the noise is the mean of; 0 where it is estimated from one
+    lead_in: LeadIn | None = None  # of the latest repetition's ramps, where a period is learned
     count: int = 0  # repetitions since the robot has changed
     caution: float = 1.0  # factor on the gain
     history: tuple[RepetitionRecord, ...] = ()
@@ -94,10 +108,20 @@ class MotionLearning:
     def _table(self, values: Floats) -> LearnedForce:
         return LearnedForce(self.key.scope, self.interval, values)
 
+    @property
+    def watched_noise(self) -> Floats:
+        """Noise (n_a,) [m^2 s, rad^2 s] that the watch reckons with."""
+        return np.maximum(np.maximum(self.noise, self.floor), LEAST_NOISE)
+
     def repetition(self, execution: Execution) -> Repetition:
         """Return the next repetition, with what has been learned so far."""
-        watch = LearningWatch(self._table(self.effect), self._table(self.alone), self.weight)
-        return Repetition(execution, self.key.scope, len(self.joints), self.table, watch)
+        scope, lead_in = self.key.scope, self.lead_in
+        if lead_in is not None and lead_in.ramp_time != execution.ramp_time:
+            lead_in = None
+        noise = self.watched_noise
+        watch = LearningWatch(scope, self.interval, self.expected, noise, lead_in)
+        known = scope is Scope.MOTION or lead_in is not None
+        return Repetition(execution, scope, len(self.joints), self.table, watch, known)
 
 
 def learned_from(
@@ -124,7 +148,21 @@ def learned_from(
     error = grid.of(recorded.time, recorded.error)
     applied = grid.of(recorded.time, recorded.applied)
     state = before or _nothing(model, servo, key, grid, error, options)
-    return _next(state, grid, error, applied, recorded.harmful)
+    after = _next(state, grid, error, applied, recorded.harmful)
+    if key.scope is Scope.PERIOD:
+        lead_in = lead_in_grid(model, feedforward, servo, execution, grid.interval)
+        after = replace(after, lead_in=_lead_in(lead_in, after.table, recorded))
+    return after
+
+
+def _lead_in(grid: LeadInGrid, table: LearnedForce, recorded: RecordedRepetition) -> LeadIn:
+    """Return what is expected of the next repetition on its way into the motion."""
+    error = grid.cropped(grid.of(recorded.time, recorded.error))
+    alone = error + grid.effect(grid.of(recorded.time, recorded.applied))
+    force = grid.force(table)
+    effect = grid.effect(force)
+    expected = Expectation(alone - effect, effect, alone)
+    return LeadIn(grid.execution.ramp_time, grid.cropped(force), expected)
 
 
 def _nothing(
@@ -137,7 +175,7 @@ def _nothing(
 ) -> MotionLearning:
     limit = np.asarray(model.force_limit, dtype=float)
     limit = np.where(np.isfinite(limit), limit, grid.largest_force)
-    zero = np.zeros_like(error)
+    zero, above = np.zeros_like(error), error - grid.smooth(error)
     return MotionLearning(
         key=key,
         joints=tuple(model.actuated_joints),
@@ -145,8 +183,7 @@ def _nothing(
         cutoff=grid.cutoff,
         limit=options.share * limit,
         force=zero,
-        effect=zero,
-        alone=error,
+        expected=Expectation(error, zero, error),
         error=error,
         applied=zero,
         best_force=zero,
@@ -154,6 +191,9 @@ def _nothing(
         weight=servo.gains.proportional / limit,
         positions=grid.positions,
         velocities=grid.velocities,
+        # noise is what is left above the band, and that of the repetition it is compared with
+        noise=2.0 * AMPLIFIED * grid.rounds * noise_density(above, grid.interval),
+        floor=np.zeros_like(limit),
     )
 
 
@@ -166,7 +206,8 @@ def _next(
         return float(np.sqrt(np.mean((state.weight * grid.smooth(values)) ** 2)))
 
     now, step = size(error), grid.effect(applied - state.applied)
-    unexpected = size(error - (state.error - step))
+    change = error - (state.error - step)
+    unexpected = size(change)
     # A force that an earlier repetition has shown to be good does no harm to the same robot.
     new = size(grid.effect(state.force - state.best_force))
     worse = harmful or now > WORSE * state.best_error
@@ -176,7 +217,8 @@ def _next(
     elif (worse and proven) or unexpected > CHANGED * max(size(step), size(state.error)):
         verdict = Verdict.CHANGED
         alone = error + grid.effect(applied)
-        state = replace(state, count=0, caution=1.0, best_error=np.inf, alone=alone)
+        anew = replace(state.expected, alone=alone)
+        state = replace(state, count=0, caution=1.0, best_error=np.inf, expected=anew)
     elif state.caution <= GIVEN_UP:
         verdict = Verdict.GIVEN_UP
     elif worse:
@@ -191,15 +233,26 @@ def _next(
             state = replace(state, best_force=applied, best_error=now)
         gain = state.caution * max(1.0 / (1.0 + state.count), LEAST_GAIN)
         wanted = grid.ended(grid.smooth(applied + grid.force(grid.smooth(error))))
+        if harmful:  # a robot that has changed answers otherwise to what was taken away
+            wanted = grid.after(applied) * wanted
         force = np.clip(applied + gain * (wanted - applied), -state.limit, state.limit)
         state = replace(state, count=state.count + 1)
+    if verdict is Verdict.LEARNED and state.count > TRIED:
+        noisy = state.noisy + 1
+        found = grid.rounds * noise_density(change, grid.interval)
+        share = max(1.0 / noisy, LEAST_GAIN)
+        state = replace(state, noise=state.noise + share * (found - state.noise), noisy=noisy)
+    effect = grid.effect(force)
+    new_effect = effect - grid.effect(applied)
+    expected = error - new_effect
     used = float(np.max(np.abs(applied) / state.limit, initial=0.0))
     rms = float(np.sqrt(np.mean(grid.smooth(error) ** 2)))
     record = RepetitionRecord(rms, used, verdict, harmful)
     return replace(
         state,
         force=force,
-        effect=grid.effect(force),
+        expected=Expectation(expected, effect, state.expected.alone),
+        floor=least_noise(grid.inner(grid.smooth(expected)), new_effect, grid.interval),
         error=error,
         applied=applied,
         history=(*state.history, record)[-KEPT:],

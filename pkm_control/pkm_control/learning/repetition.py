@@ -46,20 +46,22 @@ class Repetition:
         axes: int,
         table: LearnedForce | None = None,  # forces (n, n_a); none for the first repetition
         watch: LearningWatch | None = None,
+        known: bool = True,  # what to expect in its ramps; see `along`
     ) -> None:
         self.execution = execution
         self._spoiled = ''
         self._saturated = 0
         self._scope, self._table, self._watch = scope, table, watch
+        self._known = known
         self._none = np.zeros(axes)
-        self._fade = 1.0
+        self._left = 1.0  # of the fading
         self._last: float | None = None
         self._rows: list[tuple[float, Floats, Floats]] = []
 
     @property
     def harmful(self) -> bool:
         """Whether the learned force is or was taken away."""
-        return self._fade < 1.0
+        return self._left < 1.0
 
     @property
     def spoiled(self) -> str:
@@ -75,8 +77,9 @@ class Repetition:
         """
         if self._table is None:
             return self._none
-        place, weight = along(self.execution, self._scope, time)
-        return self._fade * rate * weight * self._table.at(place)
+        place, weight = self._along(time)
+        fade = self._left**2 * (3.0 - 2.0 * self._left)  # without a jump of its slope
+        return fade * rate * weight * self._table.at(place)
 
     def take(
         self, time: float, rate: float, error: Floats, applied: Floats, saturated: bool = False
@@ -91,12 +94,20 @@ class Repetition:
             return
         self._saturated += saturated
         self._rows.append((time, error, applied))
-        if self._watch is None or before is None:
+        if before is None:
             return
         interval = time - before
-        place, weight = along(self.execution, self._scope, time)
-        if self._fade < 1.0 or self._watch.does_harm(interval, place, weight, error):
-            self._fade = max(self._fade - interval / FADE_TIME, 0.0)
+        if self.harmful or self._does_harm(interval, time, error):
+            self._left = max(self._left - interval / FADE_TIME, 0.0)
+
+    def _along(self, time: float) -> tuple[float, float]:
+        return along(self.execution, self._scope, time, self._known)
+
+    def _does_harm(self, interval: float, time: float, error: Floats) -> bool:
+        if self._watch is None or (self._scope is Scope.PERIOD and time > self.execution.run_end):
+            return False  # what happens on the way out nobody has learned
+        since = time - self.execution.ramp_start
+        return since >= 0.0 and self._watch.does_harm(interval, since, *self._along(time), error)
 
     def spoil(self, reason: str) -> None:
         """Learn nothing from this repetition."""

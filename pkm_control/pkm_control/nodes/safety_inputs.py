@@ -14,7 +14,7 @@ from std_srvs.srv import Trigger
 from pkm_control.interlocks import Interlocks
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.nodes.joint_state_reader import PolledSubscription
-from pkm_control.protective_stop import ProtectiveStop
+from pkm_control.safeguards.protective_stop import ProtectiveStop
 from pkm_control.safeguards.stop_requests import StopRequests
 from pkm_control.stops import StopEvent
 from pkm_description.errors import TrajectoryError

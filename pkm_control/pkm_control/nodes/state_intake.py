@@ -9,8 +9,8 @@ from sensor_msgs.msg import JointState
 
 from pkm_control.control_types import ControlFault, ErrorCode
 from pkm_control.nodes.joint_state_reader import JointStateReader
-from pkm_control.plausibility import PositionLeaps
 from pkm_control.safeguards.lost_states import LostStates
+from pkm_control.safeguards.plausibility import PositionLeaps
 from pkm_control.safeguards.state_sources import StateSources
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats

@@ -22,7 +22,8 @@ class Margin:
     """The worst case of one constraint along a motion.
 
     Constraints are `stroke`, `velocity`, `acceleration`, `force`, `joint`, `joint_velocity`,
-    `workspace`, `tilt`, `aperture`, `clearance`, `conditioning` and `kinematics`.
+    `workspace`, `tilt`, `aperture`, `clearance`, `conditioning`, `tracking` (of a servo) and
+    `kinematics`.
     """
 
     constraint: str

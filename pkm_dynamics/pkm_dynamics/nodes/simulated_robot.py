@@ -1,4 +1,4 @@
-"""Node `simulated_robot`: the MuJoCo plant behind the topics of a real robot."""
+"""Node `simulated_robot`: a simulated plant behind the topics of a real robot."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.nodes.command_stamps import CommandDeadline, label_of, stamp_label
 from pkm_dynamics.nodes.plant_publishers import PlantPublishers, set_stamp
-from pkm_dynamics.simulation import PlantEffects, PlantSample, SimulatedPlant
+from pkm_dynamics.simulation import PlantEffects, PlantSample
 from pkm_dynamics.simulation.effects import SWITCHES
-from pkm_dynamics.simulation.plant import of_motors
+from pkm_dynamics.simulation.plant import SimulatedPlant, of_motors
+from pkm_dynamics.worlds import MUJOCO, WORLDS
+from pkm_dynamics.worlds.named_worlds import GAPS, plant_in
 
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
+    NodeParameter('world', MUJOCO, f'simulator: {", ".join(WORLDS)}'),
     NodeParameter('seed', 0, 'seed of the measurement noise', lower=0, upper=2**31 - 1),
     NodeParameter('lockstep', False, 'take one step for each command, as fast as it goes'),
     NodeParameter('rate', 1000.0, 'control intervals per second', 'Hz', 1.0, 1e5),
@@ -94,7 +97,9 @@ class SimulatedRobot(Node):
         self._effects = PlantEffects.from_description(description).switched(**switches)
         step = 1.0 / values['rate']
         substep = step / max(1, round(step / values['substep'] + 0.4999))
-        self._plant = SimulatedPlant(description, self._effects, values['seed'], step, substep)
+        given = (description, self._effects, values['seed'], step, substep)
+        self._plant = plant_in(values['world'], *given)
+        self._widest = GAPS[values['world']]
         self._lock = threading.Lock()
         self._lockstep = bool(values['lockstep'])
         self._period = step / values['realtime_factor']
@@ -136,9 +141,8 @@ class SimulatedRobot(Node):
             self._thread = threading.Thread(target=self._run_freely, daemon=True)
             self._thread.start()
         mode = 'lockstep' if self._lockstep else f'{1.0 / self._period:g} steps a second'
-        self.get_logger().info(
-            f"robot '{description.name}' at home, brakes on ({mode}, {len(joints)} actuators)"
-        )
+        robot = f"robot '{description.name}' at home in {values['world']}"
+        self.get_logger().info(f'{robot}, brakes on ({mode}, {len(joints)} actuators)')
 
     def wind_down(self) -> bool:
         """Wait for the end of the commands, as a robot does; whether there are none to wait for."""
@@ -292,6 +296,9 @@ class SimulatedRobot(Node):
     def _on_unmodelled_effects(
         self, request: SetBool.Request, response: SetBool.Response
     ) -> SetBool.Response:
+        if not isinstance(self._plant, SimulatedPlant):
+            response.message = 'Stribeck friction and cogging are no part of this world'
+            return response
         effects = self._effects if request.data else self._effects.without_unmodelled()
         with self._lock:
             self._plant.effects = effects
@@ -307,9 +314,9 @@ class SimulatedRobot(Node):
         level, message = DiagnosticStatus.OK, 'brakes on' if self._braked else 'running'
         if self._failure is not None:
             level, message = DiagnosticStatus.ERROR, _text(self._failure)
-        elif gap > 1e-5 or self._rejected:
+        elif gap > self._widest or self._rejected:
             level = DiagnosticStatus.WARN
-            message = 'loops gape' if gap > 1e-5 else 'commands were rejected'
+            message = 'loops gape' if gap > self._widest else 'commands were rejected'
         values = {
             'simulated time [s]': f'{simulated:.3f}',
             'closure gap [m]': f'{gap:.3e}',

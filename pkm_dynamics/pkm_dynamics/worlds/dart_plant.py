@@ -15,7 +15,8 @@ from pkm_description.exporters.sdf_parts import SdfStructure
 from pkm_description.exporters.sdf_structure import build_structure
 from pkm_description.readers.sdf_content import SdfAxis, SdfJoint
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.worlds.stepped_plant import STEP, SteppedPlant
+from pkm_dynamics.simulation import PlantEffects
+from pkm_dynamics.worlds.stepped_plant import STEP, SteppedPlant, standing_at
 
 MISSING = 'no Dart: its Python module dartpy is not installed'
 
@@ -34,24 +35,16 @@ class DartPlant(SteppedPlant):
     Raises MissingWorldError where dartpy is not installed.
     """
 
-    def __init__(self, description: Description, step: float = STEP, substeps: int = 1) -> None:
-        super().__init__(description, step, substeps)
+    def __init__(
+        self,
+        description: Description,
+        step: float = STEP,
+        substeps: int = 1,
+        effects: PlantEffects | None = None,
+        seed: int = 0,
+    ) -> None:
         self._dart: Any = dart_module()
-        structure = build_structure(description, 'gazebo')
-        self._skeleton: Any = self._dart.dynamics.Skeleton(description.name)
-        self._bodies: dict[str, Any] = {}
-        self._build(structure, description.base_link)
-        self._world: Any = self._dart.simulation.World()
-        self._world.setGravity(np.asarray(description.gravity))
-        self._world.setTimeStep(step / substeps)
-        self._world.addSkeleton(self._skeleton)
-        self._welds = [(self._bodies[w.parent], self._bodies[w.child]) for w in structure.welds]
-        solver = self._world.getConstraintSolver()
-        for parent, child in self._welds:
-            solver.addConstraint(self._dart.constraint.WeldJointConstraint(parent, child))
-        self._places = [_place(parent, child) for parent, child in self._welds]
-        self._joints = [self._skeleton.getJoint(name) for name in self.actuated_joints]
-        self._home = self._sample.positions
+        super().__init__(description, step, substeps, effects, seed)
 
     def closure_gap(self) -> float:
         """Return the largest distance [m] between points that the loops hold together."""
@@ -61,12 +54,30 @@ class DartPlant(SteppedPlant):
         ]
         return float(max(moved, default=0.0))
 
+    def _begin(self, positions: Floats) -> None:
+        description = standing_at(self.description, positions)
+        structure = build_structure(description, 'gazebo')
+        self._origin = positions
+        self._skeleton: Any = self._dart.dynamics.Skeleton(description.name)
+        self._bodies: dict[str, Any] = {}
+        self._build(structure, description.base_link)
+        self._world: Any = self._dart.simulation.World()
+        self._world.setGravity(np.asarray(description.gravity))
+        self._world.setTimeStep(self.step_time / self.substeps)
+        self._world.addSkeleton(self._skeleton)
+        self._welds = [(self._bodies[w.parent], self._bodies[w.child]) for w in structure.welds]
+        solver = self._world.getConstraintSolver()
+        for parent, child in self._welds:
+            solver.addConstraint(self._dart.constraint.WeldJointConstraint(parent, child))
+        self._places = [_place(parent, child) for parent, child in self._welds]
+        self._joints = [self._skeleton.getJoint(name) for name in self.actuated_joints]
+
     def _stepped(self, forces: Floats) -> tuple[Floats, Floats]:
         for joint, force in zip(self._joints, forces.tolist(), strict=True):
             joint.setForce(0, force)
         self._world.step()
         positions = np.array([joint.getPosition(0) for joint in self._joints])
-        return self._home + positions, np.array([joint.getVelocity(0) for joint in self._joints])
+        return self._origin + positions, np.array([joint.getVelocity(0) for joint in self._joints])
 
     def _build(self, structure: SdfStructure, base: str) -> None:
         links = {link.name: link for link in structure.links}

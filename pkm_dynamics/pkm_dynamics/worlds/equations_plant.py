@@ -6,6 +6,7 @@ from pkm_description import Description
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.equations_of_motion import EquationsOfMotion
+from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.worlds.stepped_plant import STEP, SteppedPlant
 
 
@@ -15,12 +16,16 @@ class EquationsPlant(SteppedPlant):
     A force acts over its whole interval. Friction near standstill is stiff: hence the substeps.
     """
 
-    def __init__(self, description: Description, step: float = STEP, substeps: int = 4) -> None:
-        super().__init__(description, step, substeps)
-        self._model = ClosedChainModel(description)
-        self._given = self.velocities
-        self._equations = EquationsOfMotion(self._model, lambda t, q, qd: self._given, None, None)
-        self._vector = self._equations.start(None, None)
+    def __init__(
+        self,
+        description: Description,
+        step: float = STEP,
+        substeps: int = 4,
+        effects: PlantEffects | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._model: ClosedChainModel | None = None
+        super().__init__(description, step, substeps, effects, seed)
 
     @property
     def force_delay(self) -> float:
@@ -30,6 +35,13 @@ class EquationsPlant(SteppedPlant):
     def closure_gap(self) -> float:
         """Return the largest distance [m] between points that the loops hold together."""
         return self._equations.gap(self._vector)
+
+    def _begin(self, positions: Floats) -> None:
+        if self._model is None:
+            self._model = ClosedChainModel(self.description)
+        self._given = self.velocities
+        self._equations = EquationsOfMotion(self._model, lambda t, q, qd: self._given, None, None)
+        self._vector = self._equations.start(positions, None)
 
     def _stepped(self, forces: Floats) -> tuple[Floats, Floats]:
         self._given = forces
@@ -41,5 +53,5 @@ class EquationsPlant(SteppedPlant):
         y = y + h / 6.0 * (first + 2.0 * second + 2.0 * third + last)
         self._vector = rate.projected(y)
         state = rate.unpacked(self._vector)
-        mechanism = self._model.mechanism
+        mechanism = self._equations.model.mechanism
         return state.joints[mechanism.actuated_scalar], state.rates[mechanism.actuated]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import signal
+import ctypes
 import tempfile
-import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from signal import SIGINT, SIGTERM
@@ -19,7 +20,8 @@ from pkm_description import Description
 from pkm_description.errors import MissingWorldError, SimulationError
 from pkm_description.exporters import build_sdf
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.worlds.stepped_plant import STEP, SteppedPlant
+from pkm_dynamics.simulation import PlantEffects
+from pkm_dynamics.worlds.stepped_plant import STEP, SteppedPlant, standing_at
 
 #: Python modules of Gazebo, each with its library: Harmonic, Ionic, and those after them.
 MODULES = ('gz.sim8', 'gz.sim9', 'gz.sim10', 'gz.sim')
@@ -27,6 +29,8 @@ MISSING = (
     f'no Gazebo: none of its Python modules is installed ({", ".join(MODULES)}; '
     'python3-gz-sim8 of Harmonic)'
 )
+
+SIGACTION_SIZE = 1024  # bytes; more than `struct sigaction` has on any Linux
 
 
 def gazebo_module() -> ModuleType:
@@ -39,35 +43,39 @@ def gazebo_module() -> ModuleType:
     raise MissingWorldError(MISSING)
 
 
+@contextmanager
+def kept_signals() -> Iterator[None]:
+    """Leave SIGINT and SIGTERM to who had them before; Python's own way is for one thread alone."""
+    sigaction = ctypes.CDLL(None).sigaction
+    kept = {number: ctypes.create_string_buffer(SIGACTION_SIZE) for number in (SIGINT, SIGTERM)}
+    for number, action in kept.items():
+        sigaction(int(number), None, action)
+    try:
+        yield
+    finally:
+        for number, action in kept.items():
+            sigaction(int(number), action, None)
+
+
 class GazeboPlant(SteppedPlant):
     """A robot in the world that `pkm export --to sdf --form gazebo` writes, as fast as it goes.
 
     Raises MissingWorldError where Gazebo is not installed.
     """
 
-    def __init__(self, description: Description, step: float = STEP, substeps: int = 1) -> None:
-        super().__init__(description, step, substeps)
+    def __init__(
+        self,
+        description: Description,
+        step: float = STEP,
+        substeps: int = 1,
+        effects: PlantEffects | None = None,
+        seed: int = 0,
+    ) -> None:
         self._gazebo: Any = gazebo_module()
-        text = build_sdf(description, 'gazebo', step / substeps, 0.0).text
-        self._home = self._sample.positions
-        self._forces = np.zeros_like(self._home)
-        self._state = (self._home, self.velocities)
-        self._joints: list[Any] = []
-        self._links: dict[str, Any] = {}
-        self._welds, self._wanted = _welds(text), False
-        self._gap = 0.0
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / 'world.sdf'
-            file.write_text(text)
-            kept = {number: signal.getsignal(number) for number in (SIGINT, SIGTERM)}
-            self._fixture: Any = self._gazebo.TestFixture(str(file))
-            if threading.current_thread() is threading.main_thread():
-                for number, handler in kept.items():  # Gazebo has put its own there
-                    signal.signal(number, handler)
-            self._fixture.on_pre_update(self._before)
-            self._fixture.on_post_update(self._after)
-            self._fixture.finalize()
-            self._server: Any = self._fixture.server()
+        self._fixture: Any = None
+        self._server: Any = None
+        self._wanted = False
+        super().__init__(description, step, substeps, effects, seed)
 
     def closure_gap(self) -> float:
         """Return the largest distance [m] between points that the loops hold together.
@@ -76,6 +84,28 @@ class GazeboPlant(SteppedPlant):
         """
         self._wanted = True
         return self._gap
+
+    def _begin(self, positions: Floats) -> None:
+        """Start a server whose world has the robot there."""
+        self._fixture = self._server = None
+        description = standing_at(self.description, positions)
+        text = build_sdf(description, 'gazebo', self.step_time / self.substeps, 0.0).text
+        self._origin = positions
+        self._forces = np.zeros_like(positions)
+        self._state = (positions, self.velocities)
+        self._joints: list[Any] = []
+        self._links: dict[str, Any] = {}
+        self._welds = _welds(text)
+        self._gap = 0.0
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / 'world.sdf'
+            file.write_text(text)
+            with kept_signals():  # Gazebo puts its own handlers there
+                self._fixture = self._gazebo.TestFixture(str(file))
+            self._fixture.on_pre_update(self._before)
+            self._fixture.on_post_update(self._after)
+            self._fixture.finalize()
+            self._server = self._fixture.server()
 
     def _stepped(self, forces: Floats) -> tuple[Floats, Floats]:
         self._forces = forces
@@ -111,7 +141,7 @@ class GazeboPlant(SteppedPlant):
         found = [(joint.position(ecm), joint.velocity(ecm)) for joint in self._joints]
         if all(position and velocity for position, velocity in found):
             values = np.array([[position[0], velocity[0]] for position, velocity in found])
-            self._state = (self._home + values[:, 0], values[:, 1])
+            self._state = (self._origin + values[:, 0], values[:, 1])
         if self._wanted and self._links:
             poses = {name: _pose(link.world_pose(ecm)) for name, link in self._links.items()}
             self._gap = max(

@@ -5,9 +5,17 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from pkm_bringup.arguments import RAMP_TIME, TRAJECTORY, add_json, add_robot
+from pkm_bringup.arguments import (
+    FEEDFORWARD,
+    RAMP_TIME,
+    SERVO,
+    TRAJECTORY,
+    add_arguments,
+    add_json,
+    add_robot,
+)
 from pkm_bringup.views.console import print_json, print_note, progress
-from pkm_description.errors import FeasibilityError
+from pkm_description.errors import FeasibilityError, SimulationError, UnderactuatedError
 
 
 def add_parser(subparsers: Any) -> None:
@@ -17,11 +25,12 @@ def add_parser(subparsers: Any) -> None:
         'check',
         help=text,
         description=f'{text}: the worst case of each constraint, and every limit that is broken, '
-        'at which joint, when and by how much. Exit status 1 where one is.',
+        'at which joint, when and by how much. Exit status 1 where one is. The errors (tracking) '
+        'are those that the servo of the controller is expected to leave.',
     )
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
-    RAMP_TIME.add_argument(parser)
+    add_arguments(parser, RAMP_TIME, FEEDFORWARD, *SERVO)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -29,6 +38,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Print the margins and the broken limits; raise FeasibilityError where there are any."""
     from pkm_bringup.inputs import load_model
+    from pkm_bringup.servo_arguments import with_tracking
     from pkm_bringup.trajectory_inputs import load_trajectory, ramp_time_of, run_of
     from pkm_bringup.views.excitation_view import (
         broken_rows,
@@ -36,14 +46,22 @@ def run(arguments: Any) -> int:
         print_broken,
         print_margins,
     )
-    from pkm_identification.requests.check_request import check_motion
+    from pkm_identification.requests.check_request import check_motion, planned_motion
 
+    without = ''
     with progress('checking') as update:
         model = load_model(arguments.robot, update)
         trajectory = load_trajectory(arguments.file, model, any_robot=True)
         update('the motion')
         ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
-        report = check_motion(run_of(trajectory, ramp, from_home=True), model)
+        request = run_of(trajectory, ramp, from_home=True)
+        report = check_motion(request, model)
+        try:
+            report = with_tracking(report, planned_motion(request, model), model, arguments)
+        except (UnderactuatedError, SimulationError) as error:
+            without = str(error)
+    if without:
+        print_note(f'errors under a servo are not known: {without}')
     robot = model.description.name
     if trajectory.robot not in ('', robot):
         print_note(f"'{arguments.file}' was made for robot '{trajectory.robot}', not for '{robot}'")
