@@ -112,6 +112,15 @@ def test_the_published_text_carries_it(name, request):
     assert published_text(description) == description.yaml_text
 
 
+def test_an_exported_urdf_has_it_beside(plain, tmp_path):
+    own = calibrated(plain, across=(-1, 1e-5, 1))
+    exported = pkm_description.build_export(own, 'urdf', remarks=('a machine',))
+    (tmp_path / 'new.urdf').write_text(exported.text)
+    (tmp_path / 'new.yaml').write_text(exported.sidecar)
+    assert pkm_description.load(tmp_path / 'new.urdf').calibration == own.calibration
+    assert 'calibration' not in pkm_description.build_export(plain, 'urdf').sidecar
+
+
 def test_a_file_that_says_nothing_new(files):
     (files / 'machine.yaml').write_text('robot: slides\njoints: {tip: {encoder: 1, offset: 0}}\n')
     found = pkm_description.load(files / 'slides.urdf', calibration=files / 'machine.yaml')

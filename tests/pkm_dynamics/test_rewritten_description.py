@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from drawn_parameters import drawn_parameters
@@ -10,7 +12,7 @@ from mechanisms import serial_arm
 
 import pkm_description
 from pkm_description import DescriptionError
-from pkm_description.description import Description
+from pkm_description.description import Description, EncoderAndDrive
 from pkm_description.sidecar_sections import read_simulation
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.rewritten_description import rewritten
@@ -63,6 +65,32 @@ def test_parts_of_one_design_stay_so_where_they_agree() -> None:
     assert len(other.same_design) < len(model.description.same_design)
     assert 'platform.Ixy' not in other.zero_parameters
     assert len(other.zero_parameters) < len(model.description.zero_parameters)
+
+
+def test_equal_parameters_and_reduced_models_stay_where_they_agree() -> None:
+    model = model_of('rps_upv')
+    said, alike = model.description.sidecar, drawn_parameters(model, 4)
+    same = again(model, alike)
+    for key in ('equal_parameters', 'reduced_models', 'zero_parameters'):
+        assert same.description.sidecar[key] == said[key]
+    for level in said['reduced_models']:
+        found, expected = (each.base_parameters(reduced=level).matrix for each in (same, model))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+    other = again(model, alike | {'platform.Ixy': 1.1 * alike['platform.Ixy']}).description
+    assert 'equal_parameters' not in other.sidecar
+    # without the relation, those that are made of it say another thing
+    assert list(other.sidecar['reduced_models']) == ['model_1']
+    level = {'smooth': {'geometry': False, 'zero_parameters': ['leg1_strut.viscous']}}
+    own = replace(model.description, sidecar={**said, 'reduced_models': level})
+    assert 'reduced_models' not in rewritten(own, alike).sidecar
+
+
+def test_the_machine_stays_the_one_that_it_was() -> None:
+    model = model_of('five_bar')
+    joint = model.actuated_joints[0]
+    machine = {joint: EncoderAndDrive(-1, 0.25, 1)}
+    robot = replace(model.description, calibration=machine)
+    assert rewritten(robot, drawn_parameters(model, 4)).calibration == machine
 
 
 def test_what_only_the_result_has_is_said_too() -> None:

@@ -13,6 +13,7 @@ from pkm_description.errors import ExportError
 from pkm_description.exporters.exported import Exported
 from pkm_description.exporters.motors import add_transmissions
 from pkm_description.loader import loads
+from pkm_description.transmissions.calibration import published_text
 from pkm_description.xml_elements import parse_xml
 
 _COMPARED = (
@@ -26,10 +27,10 @@ def build_urdf(description: Description, form: str = 'closed') -> Exported:
 
     The form ``'closed'`` is the URDF text that was read, xacro expanded. Its `<constraint>`
     elements stay; tools that do not know them see the tree. Loaded again together with the
-    sidecar it is the same robot, of the same digest. ``'tree'`` is without the constraints, the
-    loops are open; single ratios of the sidecar's transmissions are `<transmission>` elements.
-    Raises ExportError if the description was changed after it had been read, so that its texts
-    do not say it; names what differs.
+    sidecar, which carries the calibration of a machine, it is the same robot, of the same digest.
+    ``'tree'`` is without the constraints, the loops are open; single ratios of the sidecar's
+    transmissions are `<transmission>` elements. Raises ExportError if the description was changed
+    after it had been read, so that its texts do not say it; names what differs.
     """
     changed = _changed(description)
     if changed:
@@ -38,7 +39,7 @@ def build_urdf(description: Description, form: str = 'closed') -> Exported:
             'read, and the URDF text does not say so; change the text and load it again'
         )
     if form == 'closed':
-        return Exported(description.urdf, sidecar=description.yaml_text)
+        return Exported(description.urdf, sidecar=published_text(description))
     robot = parse_xml(description.urdf, f"URDF of robot '{description.name}'")
     losses = []
     for constraint in robot.findall('constraint'):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -118,6 +118,23 @@ def relations(
     makes the two equal within every rod.
     """
     found = []
+    for relation in relation_terms(model.parameter_names, equal):
+        indices = [(factor, model.parameter_names.index(name)) for factor, name in relation]
+        if not _agree([factor * model.nominal_parameters[i] for factor, i in indices]):
+            shown = ', '.join(
+                f'{model.parameter_names[i]} = {model.nominal_parameters[i]:.6g}'
+                for _, i in indices
+            )
+            raise DescriptionError(f'equal_parameters are not equal in the description: {shown}')
+        found.append(indices)
+    return found
+
+
+def relation_terms(
+    names: Sequence[str], equal: Iterable[Sequence[str]]
+) -> list[list[tuple[float, str]]]:
+    """Factors and names of the terms that are declared equal; see `relations`."""
+    found = []
     for texts in equal:
         terms = [_parse(text) for text in texts]
         patterns = {name.rpartition('.')[0] for _, name in terms if _is_pattern(name)}
@@ -125,17 +142,29 @@ def relations(
             raise DescriptionError(
                 f'equal_parameters: {list(texts)} has more than one pattern of links'
             )
-        owners = [''] if not patterns else _owners(model, patterns.copy().pop(), texts)
+        owners = [''] if not patterns else _owners(names, patterns.copy().pop(), texts)
         for owner in owners:
             relation = []
             for factor, name in terms:
                 full = f'{owner}.{name.rpartition(".")[2]}' if _is_pattern(name) else name
-                if full not in model.parameter_names:
+                if full not in names:
                     raise DescriptionError(f"equal_parameters: there is no parameter '{full}'")
-                relation.append((factor, model.parameter_names.index(full)))
-            _check_relation(model, relation)
+                relation.append((factor, full))
             found.append(relation)
     return found
+
+
+def relation_holds(texts: Sequence[str], parameters: Mapping[str, float]) -> bool:
+    """Whether parameters by name keep what is declared equal; all it names must be there."""
+    return all(
+        _agree([factor * parameters[name] for factor, name in relation])
+        for relation in relation_terms(list(parameters), [texts])
+    )
+
+
+def _agree(values: Sequence[float]) -> bool:
+    """What is equal by design is so in the numbers, but for their last digits."""
+    return max(values) - min(values) <= 1e-6 * max(map(abs, values))
 
 
 def _parse(text: str) -> tuple[float, str]:
@@ -154,22 +183,12 @@ def _is_pattern(name: str) -> bool:
     return any(character in name for character in '*?[')
 
 
-def _owners(model: DynamicModel, pattern: str, texts: Iterable[str]) -> list[str]:
-    names = dict.fromkeys(name.rpartition('.')[0] for name in model.parameter_names)
+def _owners(parameters: Iterable[str], pattern: str, texts: Iterable[str]) -> list[str]:
+    names = dict.fromkeys(name.rpartition('.')[0] for name in parameters)
     found = [name for name in names if fnmatchcase(name, pattern)]
     if not found:
         raise DescriptionError(f'equal_parameters: {list(texts)} matches no parameter')
     return found
-
-
-def _check_relation(model: DynamicModel, relation: list[tuple[float, int]]) -> None:
-    """The nominal values must keep it: what is equal by design is so in the description."""
-    values = [factor * model.nominal_parameters[i] for factor, i in relation]
-    if max(values) - min(values) > 1e-6 * max(map(abs, values)):
-        shown = ', '.join(
-            f'{model.parameter_names[i]} = {model.nominal_parameters[i]:.6g}' for _, i in relation
-        )
-        raise DescriptionError(f'equal_parameters are not equal in the description: {shown}')
 
 
 def _join(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -21,6 +22,7 @@ from pkm_description.xml_elements import parse_xml
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.drive_forces import is_drive_entry, terms_of_entries
 from pkm_dynamics.friction_laws import LAWS
+from pkm_dynamics.parameters.groups import relation_holds
 from pkm_dynamics.parameters.parameter_table import INERTIAL_NAMES, LOAD
 
 Parameters = Mapping[str, float]
@@ -29,6 +31,8 @@ REPLACED = (
     *('mass', 'com', 'inertia', 'coulomb', 'damping', 'viscous', 'friction', 'load'),
     *('rotor', 'rotor_inertia', 'force_constant', 'cogging', 'stribeck'),
 )
+GEOMETRY = ('zero_parameters', 'equal_parameters')  # what a body's shape makes of its parameters
+STATEMENTS = ('same_design', *GEOMETRY)
 UNSAID = ('cogging', 'stribeck')  # of `simulation`: what a plant has beyond the parameters
 
 
@@ -56,9 +60,9 @@ def rewritten(
     Returns
     -------
     Description
-        Another robot, of another digest. Its frames, joints and limits are the same. Groups of one
-        design and zero parameters stay where the new values agree with them; equal parameters and
-        reduced models are left out.
+        Another robot, of another digest. Its frames, joints, limits and calibration are the same.
+        Groups of one design, zero and equal parameters stay where the new values agree with them,
+        and so do reduced models, with all that they are made of.
 
     Raises
     ------
@@ -78,7 +82,8 @@ def rewritten(
     _drop_contradictions(sidecar, description, parameters)
     text = str(etree.tostring(robot, pretty_print=True, encoding='unicode'))
     beside = yaml.safe_dump(sidecar, sort_keys=False, allow_unicode=True, width=110)
-    return loads(text, beside, f"rewritten URDF of robot '{description.name}'")
+    found = loads(text, beside, f"rewritten URDF of robot '{description.name}'")
+    return replace(found, calibration=description.calibration)
 
 
 def _write_bodies(robot: etree._Element, parameters: Parameters) -> None:
@@ -262,16 +267,38 @@ def _drop_contradictions(
     sidecar: dict[str, Any], description: Description, parameters: Parameters
 ) -> None:
     """Leave out what the YAML says of the old parameters alone."""
-    groups = [g for g in sidecar.pop('same_design', []) if _alike(g, description, parameters)]
-    zeros = [
-        pattern
-        for pattern in sidecar.pop('zero_parameters', [])
-        if not any(parameters[name] for name in _matching(pattern, parameters))
-    ]
-    sidecar.pop('equal_parameters', None)
-    sidecar.pop('reduced_models', None)
-    sidecar |= {'same_design': groups} if groups else {}
-    sidecar |= {'zero_parameters': zeros} if zeros else {}
+    declared = {key: sidecar.pop(key, None) or [] for key in STATEMENTS}
+    levels = sidecar.pop('reduced_models', None) or {}
+    tests: dict[str, Callable[[Any], bool]] = {
+        'same_design': lambda group: _alike(group, description, parameters),
+        'zero_parameters': lambda pattern: _is_zero(pattern, parameters),
+        'equal_parameters': lambda texts: _is_equal(texts, parameters),
+    }
+    kept = {key: [each for each in declared[key] if tests[key](each)] for key in STATEMENTS}
+
+    def stands(level: Mapping[str, Any]) -> bool:
+        """Whether a reduced model says of the new numbers what it said of the old ones."""
+        needed = [*GEOMETRY] if level.get('geometry', True) else []
+        needed += ['same_design'] if level.get('shared', False) else []
+        own = [(key, each) for key in GEOMETRY for each in level.get(key, [])]
+        return all(kept[key] == declared[key] for key in needed) and all(
+            tests[key](each) for key, each in own
+        )
+
+    kept_levels = {name: level for name, level in levels.items() if stands(level or {})}
+    sidecar |= {key: values for key, values in kept.items() if values}
+    sidecar |= {'reduced_models': kept_levels} if kept_levels else {}
+
+
+def _is_zero(pattern: str, parameters: Parameters) -> bool:
+    return not any(parameters[name] for name in _matching(pattern, parameters))
+
+
+def _is_equal(texts: list[str], parameters: Parameters) -> bool:
+    try:
+        return relation_holds(texts, parameters)
+    except DescriptionError:  # it names a parameter that is not among the new ones
+        return False
 
 
 def _matching(pattern: str, names: Iterable[str]) -> list[str]:
