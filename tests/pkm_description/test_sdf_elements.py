@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import yaml
 from closed_chains import closed_chain
 from lxml import etree
 from mechanisms import changed, four_bar, serial_arm, skew_hexapod
@@ -423,3 +424,20 @@ def test_a_closed_urdf_says_what_it_was_read_from():
         with pytest.raises(ExportError, match=f"robot 'four_bar': its {what} were changed"):
             build_export(edited, 'urdf')
     assert build_export(plain, 'urdf').text == plain.urdf
+
+
+def test_the_bridge_carries_the_topics_of_the_world():
+    """Those of the systems in it: a force for each driven joint, states, the clock."""
+    exported = build_export(four_bar(), 'sdf', 'gazebo')
+    entries = yaml.safe_load(exported.bridge)
+    model = etree.fromstring(exported.text.encode()).find('world/model')
+    plugins = model.findall('plugin')
+    driven = [p.findtext('joint_name') for p in plugins if p.get('name').endswith('JointForce')]
+    topics = {each['gz_topic_name']: each for each in entries}
+    assert len(driven) == 1 and len(entries) == 3
+    force = topics[f'/model/four_bar/joint/{driven[0]}/cmd_force']
+    assert force['direction'] == 'ROS_TO_GZ' and force['gz_type_name'] == 'gz.msgs.Double'
+    states = topics[f'/world/{model.getparent().get("name")}/model/four_bar/joint_state']
+    assert states['ros_type_name'] == 'sensor_msgs/msg/JointState'
+    assert topics['/clock']['direction'] == 'GZ_TO_ROS'
+    assert build_export(four_bar(), 'sdf', 'graph').bridge == ''

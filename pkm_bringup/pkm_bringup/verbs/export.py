@@ -51,7 +51,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: Any) -> int:
-    """Write one file, and the YAML beside a URDF; of C++ a folder."""
+    """Write one file, and the YAML beside a URDF or a world of Gazebo; of C++ a folder."""
     import pkm_description
     from pkm_bringup.outputs import OutputError, check_output
     from pkm_description.errors import ExportError
@@ -74,6 +74,8 @@ def run(arguments: Any) -> int:
     files: dict[Path, str] = {output: exported.text}
     if exported.sidecar:
         files[check_output(output.with_suffix('.yaml'))] = exported.sidecar
+    if exported.bridge:
+        files[check_output(output.with_suffix('.bridge.yaml'))] = exported.bridge
     done: list[Path] = []
     try:
         for path, text in files.items():

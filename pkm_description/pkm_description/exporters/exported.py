@@ -24,6 +24,7 @@ class Exported:
     # another tool's forces differ from those of the description
     losses: tuple[str, ...] = ()
     sidecar: str = ''  # the YAML that belongs beside the file; empty where none does
+    bridge: str = ''  # configuration of ros_gz_bridge for the topics of the file; likewise
 
 
 def refuse_losses(robot: str, form: str, losses: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ from transforms3d.quaternions import mat2quat
 
 from pkm_description.description import Description, Pose
 from pkm_description.exporters.exported import Exported, add_text, as_text, number, numbers
+from pkm_description.exporters.sdf_bridge import build_bridge
 from pkm_description.exporters.sdf_parts import SdfStructure, unique
 from pkm_description.exporters.sdf_structure import build_structure
 from pkm_description.exporters.shapes import Shape, read_shapes
@@ -57,8 +58,9 @@ def build_sdf(
     ``'gazebo'`` is a tree with a dummy link for each closing constraint, which the
     `DetachableJoint` system welds to its counterpart when the simulation starts; the solver of
     Dart that keeps these loops closed, force commands and states of the described joints on
-    topics. It has rotors of sliding joints as bodies, and none below `GAZEBO_LEAST`. `timestep`
-    [s] and `real_time_factor` (0: as fast as it goes) are those of its physics.
+    topics, which the `bridge` of the export carries to ROS. It has rotors of sliding joints as
+    bodies, and none below `GAZEBO_LEAST`. `timestep` [s] and `real_time_factor` (0: as fast as it
+    goes) are those of its physics.
     """
     structure = build_structure(description, form)
     names = _Names(structure, description.base_link)
@@ -75,12 +77,15 @@ def build_sdf(
     anchor = SdfJoint(names.anchor, 'fixed', 'world', description.base_link)
     for joint in (anchor, *structure.joints):
         _add_joint(model, joint, names)
+    bridge = ''
     if form == 'gazebo':
         welds = [(w.name, names.links[w.parent], names.links[w.child]) for w in structure.welds]
         told = [names.joints[each.name] for each in description.joints if each.is_scalar]
-        add_model_plugins(model, welds, [names.joints[n] for n in description.driven_joints], told)
+        driven = [names.joints[n] for n in description.driven_joints]
+        add_model_plugins(model, welds, driven, told)
+        bridge = build_bridge(str(world.get('name')), description.name, driven)
     losses = tuple(structure.losses + names.losses)
-    return Exported(as_text(root, losses, _HEADS[form]), losses)
+    return Exported(as_text(root, losses, _HEADS[form]), losses, bridge=bridge)
 
 
 _HEADS = {
