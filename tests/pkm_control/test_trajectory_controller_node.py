@@ -212,6 +212,9 @@ def test_goals_are_rejected_with_the_reason() -> None:
             (shake(robot='other'), {}, "WRONG_ROBOT: the trajectory is for robot 'other'"),
             (shake(), {'periods': 0}, 'BAD_TRAJECTORY: periods'),
             (shake(), {'ramp_time': -1.0}, 'BAD_TRAJECTORY: ramp_time'),
+            (shake(), {'heartbeat_timeout': float('nan')}, 'BAD_TRAJECTORY: heartbeat_timeout'),
+            (shake(), {'heartbeat_timeout': -1.0}, 'BAD_TRAJECTORY: heartbeat_timeout'),
+            (shake(), {'heartbeat_timeout': float('inf')}, 'BAD_TRAJECTORY: heartbeat_timeout'),
             (broken, {}, 'BAD_TRAJECTORY: sine'),
             (wide, {}, 'INFEASIBLE: '),
         ):

@@ -151,7 +151,10 @@ class FollowServer:
         self.busy, self._revoked = True, None
         try:
             if handle is not None:
-                self._client.begin(bytes(handle.goal_id.uuid), handle.request.heartbeat_timeout)
+                try:
+                    self._client.begin(bytes(handle.goal_id.uuid), handle.request.heartbeat_timeout)
+                except PkmError as error:
+                    raise _refusal(error) from error
                 if handle.is_cancel_requested:
                     raise ControlFault(ErrorCode.CANCELED, CANCELED)
             yield

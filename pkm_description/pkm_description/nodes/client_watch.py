@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
 
 from unique_identifier_msgs.msg import UUID
 
+from pkm_description.errors import TrajectoryError
 from pkm_description.nodes.process_line import ProcessLine
 
 HEARTBEAT = 'heartbeat'  # topic of a server, below its name: the identifiers of goals
@@ -35,7 +37,14 @@ class ClientWatch:
         self._doubted = False
 
     def begin(self, goal: bytes, timeout: float) -> None:
-        """Watch the client of this goal; with a timeout [s] of zero there is nothing to hear."""
+        """Watch the client of this goal; with a timeout [s] of zero there is nothing to hear.
+
+        Raises TrajectoryError for a timeout that is no time.
+        """
+        if not 0.0 <= timeout < math.inf:
+            raise TrajectoryError(
+                f'heartbeat_timeout: a time is needed, or 0 for none, got {timeout:g}'
+            )
         with self._lock:
             if timeout > 0.0:
                 self._goal, self._line = goal, ProcessLine(goal, offers=False)

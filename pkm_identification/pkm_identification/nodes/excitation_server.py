@@ -29,7 +29,7 @@ from pkm_identification.nodes.force_topic import FORCE_UNIT, ForceTopic
 from pkm_identification.nodes.recorder import Recorder
 from pkm_identification.nodes.running_system import RunningSystem
 from pkm_identification.recording import RecordingQuality
-from pkm_identification.requests.refusal import Code, Refused
+from pkm_identification.requests.refusal import Code, Refused, refusing
 from pkm_msgs.action import Excite
 
 WATCH_PERIOD = 0.1  # [s] between looks for the client, and signs of life for it
@@ -137,7 +137,8 @@ class ExcitationServer(Node):
             beside = self._background, self._checks
             graph = (self._system, *beside, handle, self._recorder, self.get_logger())
             self._run = ExcitationRun(self._model, self._settings, forces, *graph)
-            self._client.begin(bytes(handle.goal_id.uuid), handle.request.heartbeat_timeout)
+            with refusing(Code.BAD_TRAJECTORY):
+                self._client.begin(bytes(handle.goal_id.uuid), handle.request.heartbeat_timeout)
             quality = await self._run.run()
             result.bag, result.quality = str(self._run.bag), quality_message(quality)
             if not quality.usable:
