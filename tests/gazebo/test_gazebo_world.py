@@ -80,3 +80,23 @@ def test_an_excitation_is_recorded_and_identified():
     result = identify(data, model)
     truth = true_base_parameters(model)
     np.testing.assert_allclose(result.values, truth, rtol=0.03, atol=3e-3 * np.abs(truth).max())
+
+
+def test_brakes_stop_the_robot_where_it_is_and_a_reset_takes_it_home():
+    """Each begins a new server: it has to do what the first one did."""
+    model = ClosedChainModel(without_friction(pkm_description.load('delta')))
+    forces = forces_at_home(model, np.full(model.n_a, 2.0))
+    plant = GazeboPlant(model.description)
+    first = [plant.step(forces).positions for _ in range(20)]
+    for _ in range(30):
+        moved = plant.step(forces)
+    held = [plant.hold() for _ in range(3)][-1]
+    assert plant.time == pytest.approx(0.053) and not plant.velocities.any()
+    np.testing.assert_array_equal(held.positions, moved.positions)
+    wanted = np.full((1, model.n_a), 2.0)
+    motion = model.motion_from_actuators(moved.positions[None], 0.0 * wanted, wanted)
+    plant.step(model.inverse_dynamics(motion)[0])
+    np.testing.assert_allclose(plant.velocities, 1e-3 * wanted[0], rtol=1e-3)
+    plant.reset()
+    again = [plant.step(forces).positions for _ in range(20)]
+    np.testing.assert_allclose(again, first, rtol=0, atol=1e-12)

@@ -190,6 +190,25 @@ def test_services():
         assert response.success and 'cogging are off' in response.message
 
 
+def test_another_world_is_behind_the_same_topics():
+    with Robot('world:=equations', 'substep:=0.001', 'lockstep:=true', *QUIET) as robot:
+        home = np.full(6, np.sqrt(0.6540350845))
+        for step in range(1, 6):
+            robot.command(np.full(6, -200.0))
+            robot.until(lambda step=step: robot.time() >= step * 1e-3 - 1e-9)
+        robot.until(lambda: seconds(robot.heard['ground_truth'][-1]) > 0.004)
+        truth = robot.heard['ground_truth'][-1]
+        # the same forces, more than those of gravity, as in MuJoCo: the struts shorten
+        assert np.max(np.array(truth.position) - home) < -1e-5 and max(truth.velocity) < -0.01
+        np.testing.assert_array_equal(truth.effort, -200.0)
+        assert robot.call(Trigger, 'simulated_robot/reset', Trigger.Request()).success
+        robot.until(lambda: seconds(robot.heard['ground_truth'][-1]) > 0.0054)
+        np.testing.assert_allclose(robot.heard['ground_truth'][-1].position, home, atol=1e-7)
+        name = 'simulated_robot/unmodelled_effects'
+        response = robot.call(SetBool, name, SetBool.Request(data=False))
+        assert not response.success and 'no part of this world' in response.message
+
+
 @pytest.mark.parametrize('lockstep', ['true', 'false'])
 def test_an_error_of_the_simulation_closes_the_brakes_until_a_reset(lockstep):
     def broken(_):
