@@ -7,8 +7,9 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from laboratory import MODEL, Laboratory  # noqa: E402
+from laboratory import CONTROLLER, MODEL, Laboratory  # noqa: E402
 from lifecycle_msgs.msg import Transition  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
 
 from pkm_bringup import cli  # noqa: E402
 from pkm_bringup.commissioning.check_lines import Verdict, failed  # noqa: E402
@@ -16,7 +17,6 @@ from pkm_bringup.nodes import commission_client, commission_moves, lifeline  # n
 from pkm_bringup.nodes.commission_client import CommissionClient  # noqa: E402
 from pkm_bringup.nodes.commission_moves import CommissionMoves  # noqa: E402
 from pkm_bringup.nodes.graph_client import GraphError  # noqa: E402
-from pkm_bringup.verbs import commission  # noqa: E402
 
 pytestmark = pytest.mark.ros
 ENOUGH, LONGEST = 200, 60.0  # states, [s]
@@ -166,11 +166,23 @@ def test_the_verb_without_a_robot(tmp_path, capsys, monkeypatch):
     assert cli.main(words) == 1  # the file is there
 
 
-def test_the_options_name_all_topics():
-    usual = {each.name: each.default for each in commission.TOPICS}
-    assert usual == commission_client.Topics()._asdict()
+def test_a_robot_in_a_namespace(laboratory):
+    """All that is heard and asked there; the one outside is another robot."""
+    with CommissionClient(MODEL, namespace='/left/') as client:
+        node = client.node
+        assert node.get_fully_qualified_name() == '/left/pkm_commission'
+        service = node.resolve_service_name(f'{CONTROLLER}/get_state')
+        assert service == f'/left/{CONTROLLER}/get_state'
+        states = laboratory.tester.create_publisher(JointState, '/left/joint_states', 10)
+        laboratory.until(lambda: states.get_subscription_count() > 0)
+        states.publish(JointState(name=['left']))
+        client.hear(60.0, lambda: bool(client.states))
+        assert [each.name for _, each in client.states] == [['left']]
+        laboratory.tester.destroy_publisher(states)
 
 
 def test_a_topic_that_cannot_be(capsys):
     assert cli.main(['commission', 'palida', '--joint-states', 'not-a/topic']) == 1
     assert "'not-a/topic'" in capsys.readouterr().err
+    assert cli.main(['commission', 'palida', '--namespace', 'not-one']) == 1
+    assert "'not-one' is no namespace" in capsys.readouterr().err

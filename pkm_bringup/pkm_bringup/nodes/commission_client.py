@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
 from rcl_interfaces.srv import GetParameters
-from rclpy.exceptions import InvalidTopicNameException
+from rclpy.exceptions import InvalidNamespaceException, InvalidTopicNameException
 from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.validate_namespace import validate_namespace
 from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray, String
@@ -21,6 +23,7 @@ from std_msgs.msg import Bool, Float64MultiArray, String
 from pkm_bringup.commissioning import graph_at_rest, states_at_rest
 from pkm_bringup.commissioning.check_lines import Finding, failed
 from pkm_bringup.commissioning.graph_at_rest import Brakes
+from pkm_bringup.commissioning.robot_topics import RobotTopics
 from pkm_bringup.commissioning.states_at_rest import Heard
 from pkm_bringup.nodes.graph_client import GraphClient, GraphError
 from pkm_control.gains import BANDWIDTH
@@ -47,18 +50,6 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-class Topics(NamedTuple):
-    """Names of the robot's own topics."""
-
-    joint_states: str = 'joint_states'
-    motor_currents: str = 'motor_currents'
-    effort_commands: str = 'effort_controller/commands'
-    brakes_close: str = 'brakes/close'
-    brakes_closed: str = 'brakes/closed'
-    drives_ready: str = 'drives/ready'
-    drives_homed: str = 'drives/homed'
-
-
 class CommissionClient(GraphClient):
     """Hears a robot for a while and judges it.
 
@@ -69,14 +60,20 @@ class CommissionClient(GraphClient):
     def __init__(
         self,
         model: ClosedChainModel,
-        topics: Topics | None = None,
+        topics: RobotTopics | None = None,
+        namespace: str = '',  # of the robot's nodes and topics
         check: Callable[[], None] = lambda: None,
         moves: bool = False,
     ) -> None:
-        self.model, self.topics = model, topics or Topics()
+        self.model, self.topics = model, topics or RobotTopics()
         for topic in self.topics:
-            _require_name(topic)
-        names = dict(zip(Topics(), self.topics, strict=True))
+            with _refusing(topic, 'name of a topic'):
+                validate_topic_name(topic)
+        names = dict(zip(RobotTopics(), self.topics, strict=True))
+        if namespace:
+            names['__ns'] = f'/{namespace.strip("/")}'
+            with _refusing(namespace, 'namespace'):
+                validate_namespace(names['__ns'])
         super().__init__(
             'pkm_commission_move' if moves else 'pkm_commission', check, remappings=names
         )
@@ -230,8 +227,9 @@ class CommissionClient(GraphClient):
         return findings + states_at_rest.noise(self.model, positions)
 
 
-def _require_name(topic: str) -> None:
+@contextmanager
+def _refusing(name: str, what: str) -> Iterator[None]:
     try:
-        validate_topic_name(topic)
-    except InvalidTopicNameException:
-        raise GraphError(f"'{topic}' is no name of a topic: letters, digits, '_' and '/'") from None
+        yield
+    except (InvalidTopicNameException, InvalidNamespaceException):
+        raise GraphError(f"'{name}' is no {what}: letters, digits, '_' and '/'") from None

@@ -26,7 +26,7 @@ class GraphClient:
 
     `check` is called then, and raises when waiting has become pointless: a node has ended. By
     default ROS takes no signals over, so that Ctrl-C is an interrupt. `remappings` are other names
-    of topics and services, by the usual ones.
+    of topics and services, by the usual ones, and of the namespace, by `__ns`.
     """
 
     def __init__(

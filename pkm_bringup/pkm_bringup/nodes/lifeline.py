@@ -53,13 +53,15 @@ class Lifeline:
 
     def gone(self) -> bool:
         """Send a heartbeat, where it is time; whether the server is gone, or silent for long."""
+        if self._line.is_cut():  # first: what is sent to a process that is gone may wait for it
+            return True
         now = time.monotonic()
         if now - self._beaten >= BEAT_PERIOD:
             self._beaten = now
             self._beats.publish(self.goal)
         if not self._is_heard and self._present():
             self.hear()
-        return self._line.is_cut() or now - self._seen > GONE
+        return now - self._seen > GONE
 
     @property
     def _is_heard(self) -> bool:

@@ -6,23 +6,17 @@ from argparse import Namespace, _SubParsersAction
 from typing import Any
 
 from pkm_bringup.arguments import ROBOT, add_arguments, add_json
+from pkm_bringup.commissioning.robot_topics import RobotTopics, topic_options
 from pkm_identification.option import FLAG, POSITIVE, TEXT, Option, number
 
 TOPICS = tuple(
     Option(name, TEXT, f'topic of {what}', default, metavar='TOPIC')
-    for name, what, default in (
-        ('joint_states', 'the states', 'joint_states'),
-        ('motor_currents', 'currents or forces', 'motor_currents'),
-        ('effort_commands', 'the commands', 'effort_controller/commands'),
-        ('brakes_close', 'what brakes are asked', 'brakes/close'),
-        ('brakes_closed', 'what brakes report', 'brakes/closed'),
-        ('drives_ready', 'drives that are ready', 'drives/ready'),
-        ('drives_homed', 'drives with valid positions', 'drives/homed'),
-    )
+    for name, what, default in topic_options()
 )
 OPTIONS = (
     Option('time', POSITIVE, 'to listen', 5.0, 's'),
     Option('move', FLAG, 'hold, each axis by 5 mm or mrad and back, a stop, the brakes', False),
+    Option('namespace', TEXT, "namespace of the robot's nodes and topics", metavar='NAME'),
     *TOPICS,
     Option('output', TEXT, 'result as JSON; must not exist', metavar='FILE'),
     Option(
@@ -60,7 +54,7 @@ def run(arguments: Namespace) -> int:
     from pkm_bringup.commissioning.check_lines import any_failed
     from pkm_bringup.exit_status import ExitStatus
     from pkm_bringup.inputs import load_model
-    from pkm_bringup.nodes.commission_client import CommissionClient, Topics
+    from pkm_bringup.nodes.commission_client import CommissionClient
     from pkm_bringup.nodes.commission_moves import CommissionMoves
     from pkm_bringup.outputs import check_output, write_output
     from pkm_bringup.views.commission_view import print_findings
@@ -69,11 +63,11 @@ def run(arguments: Namespace) -> int:
     if arguments.calibrate is not None:
         return _calibrate(arguments)
     output = check_output(arguments.output) if arguments.output else None
-    topics = Topics(**{each.name: getattr(arguments, each.name) for each in TOPICS})
+    names = _names(arguments)
     with progress('check-list') as update:
         model = load_model(arguments.robot, update)
         update('listens')
-        with CommissionClient(model, topics, moves=arguments.move) as client:
+        with CommissionClient(model, *names, moves=arguments.move) as client:
             findings = client.listen(arguments.time)
             if arguments.move and not any_failed(findings):
                 findings += CommissionMoves(client, update).run(client.state()[1])
@@ -89,12 +83,18 @@ def run(arguments: Namespace) -> int:
     return ExitStatus.ERROR if ended else ExitStatus.SUCCESS
 
 
+def _names(arguments: Namespace) -> tuple[RobotTopics, str]:
+    """Topics and namespace of the robot."""
+    topics = RobotTopics(*(getattr(arguments, each.name) for each in TOPICS))
+    return topics, arguments.namespace or ''
+
+
 def _calibrate(arguments: Namespace) -> int:
     """Write the offsets of the encoders, with the signs that the robot came with."""
     from pkm_bringup.commissioning.homing import homed_at
     from pkm_bringup.exit_status import ExitStatus
     from pkm_bringup.inputs import load_model
-    from pkm_bringup.nodes.commission_client import CommissionClient, Topics
+    from pkm_bringup.nodes.commission_client import CommissionClient
     from pkm_bringup.outputs import OutputError, check_output, write_output
     from pkm_bringup.views.console import print_json, progress
     from pkm_description.transmissions.calibration import calibration_content, calibration_text
@@ -102,11 +102,11 @@ def _calibrate(arguments: Namespace) -> int:
     if arguments.move or arguments.output:
         raise OutputError('--calibrate moves nothing and checks nothing: leave --move and --output')
     file = check_output(arguments.calibrate, ('.yaml', '.yml'))
-    topics = Topics(**{each.name: getattr(arguments, each.name) for each in TOPICS})
+    names = _names(arguments)
     with progress('calibration') as update:
         model = load_model(arguments.robot, update)
         update('listens')
-        with CommissionClient(model, topics) as client:
+        with CommissionClient(model, *names) as client:
             client.hear(arguments.time)
             heard = [(each.name, each.position) for _, each in client.states]
     found = homed_at(model, heard, arguments.at)
