@@ -253,6 +253,13 @@ def test_a_rotor_of_a_sliding_joint_is_a_body_on_a_screw():
     assert ends == (joints['drive1'].findtext('parent'), 'drive1_rotor', 'screw')
     assert screw.findtext('axis/xyz') == joints['drive1'].findtext('axis/xyz')
     assert links['drive1_rod'].findtext(f'{NOTES}part_of') == 'slider1'
+    rubbing = changed(description, 'joints', 'drive1', friction=Friction(coulomb=3.0, viscous=7.0))
+    joints = {each.get('name'): each for each in tree(rubbing, 'gazebo').iter('joint')}
+    screw, drive = joints['drive1_screw'], joints['drive1']
+    damping = float(screw.findtext('axis/dynamics/damping'))
+    assert damping * float(screw.findtext('thread_pitch')) ** 2 == pytest.approx(7.0)
+    friction = [drive.findtext(f'axis/dynamics/{key}') for key in ('damping', 'friction')]
+    assert friction == ['0.0', '3.0']
     assert float(tree(description).findtext(f'.//joint/{NOTES}rotor_inertia')) == 0.7
     light = changed(description, 'links', 'slider1', inertial=None)
     losses = build_export(light, 'sdf', 'gazebo').losses

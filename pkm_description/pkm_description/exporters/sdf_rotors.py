@@ -24,7 +24,8 @@ def add_rotor(structure: SdfStructure, joint: Joint, inertia: float) -> float | 
     along: its inertia times the square of the thread pitch [rad/m] is that of the joint. What
     makes it move along is a push rod on the joint's axis, between a ball joint in the rotor and
     a universal joint in the slider, which closes by a weld and takes one degree of freedom.
-    Rotor, rod and slider are together the slider described; their weight is its weight.
+    Rotor, rod and slider are together the slider described; their weight is its weight. The
+    viscous friction of the joint is the screw's.
 
     Returns the rotor's angular momentum by the joint's velocity [N m s / (m/s)], and None where
     the slider has too little inertia to share.
@@ -56,13 +57,28 @@ def add_rotor(structure: SdfStructure, joint: Joint, inertia: float) -> float | 
     )
     sides = tuple(SdfAxis(frozen(axis)) for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
     pitch = float(np.sqrt(inertia / spin))
+    turn = SdfAxis(joint.axis, viscous=_taken_damping(structure, joint.name) / pitch**2)
     structure.joints += [
-        SdfJoint(screw, 'screw', joint.parent, rotor, axes=(SdfAxis(joint.axis),), pitch=pitch),
+        SdfJoint(screw, 'screw', joint.parent, rotor, axes=(turn,), pitch=pitch),
         SdfJoint(ball, 'ball', rotor, rod),
         SdfJoint(end, 'universal', rod, dummy, axes=sides),
     ]
     structure.welds.append(SdfWeld(f'{joint.name}_rotor', dummy, joint.child))
     return spin * pitch
+
+
+def _taken_damping(structure: SdfStructure, name: str) -> float:
+    """Take the viscous friction [N s/m] off a sliding joint.
+
+    Dart damps by the velocity that a step would end with if no loop were closed. The slider alone
+    is far lighter than with its rotor, so a force moves it far in that; the rotor, which no force
+    moves, stays at the velocity that it has.
+    """
+    index = next(k for k, each in enumerate(structure.joints) if each.name == name)
+    (axis,) = structure.joints[index].axes
+    smooth = dataclasses.replace(axis, viscous=0.0)
+    structure.joints[index] = dataclasses.replace(structure.joints[index], axes=(smooth,))
+    return axis.viscous
 
 
 def _frames(axis: Array, foot: Array) -> tuple[Pose, Pose]:

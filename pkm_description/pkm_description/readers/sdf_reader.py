@@ -145,10 +145,15 @@ class _Reader:
                 for shape in link.findall(kind):
                     place = frames.inner(shape, name, scope)
                     model.shapes.append(SdfShape(name, place, shape))
-        parts = {link.name for link in model.links if link.part_of is not None}
+        parts = {link.name: link.part_of for link in model.links if link.part_of is not None}
+        damped: dict[str, float] = {}
         for name, joint, scope in frames.elements('joint'):
-            if frames.link_of(text_of(joint, 'child'), scope, f"joint '{name}'") not in parts:
+            child = frames.link_of(text_of(joint, 'child'), scope, f"joint '{name}'")
+            if child not in parts:
                 model.joints.append(self._joint(name, joint, scope))
+            elif joint.find('axis/dynamics') is not None:
+                damped[parts[child]] = _shift_damping(joint)
+        model.joints = [_with_damping(each, damped.get(each.child, 0.0)) for each in model.joints]
         self._read_plugins(model)
         _join_parts(model)
         note = only(element, PLATFORM)
@@ -288,6 +293,19 @@ def _join_parts(model: SdfModel) -> None:
         del links[name]
     model.links = list(links.values())
     model.welds = [each for each in model.welds if {each.parent, each.child} <= set(links)]
+
+
+def _shift_damping(screw: etree._Element) -> float:
+    """Viscous friction [N s/m] of what a rotor on a screw turns with."""
+    viscous = _value(only(screw.find('axis'), 'dynamics'), 'damping', 0.0)
+    return float(viscous * _value(screw, 'thread_pitch', 0.0) ** 2)
+
+
+def _with_damping(joint: SdfJoint, viscous: float) -> SdfJoint:
+    if not viscous:
+        return joint
+    axis = replace(joint.axes[0], viscous=joint.axes[0].viscous + viscous)
+    return replace(joint, axes=(axis, *joint.axes[1:]))
 
 
 def _plain_pose(element: etree._Element) -> Pose:
