@@ -336,6 +336,21 @@ def test_what_does_not_converge_goes_back_to_its_best_and_is_given_up() -> None:
     assert not state.force.any()
 
 
+def test_noise_is_not_learned() -> None:
+    """Errors of white noise alone, and of that with an error of the model that is thrice it."""
+    plan = execution(Scope.MOTION)
+    key = motion_key(MODEL, plan, FEEDFORWARD, Scope.MOTION)
+    grid = learning_grid(MODEL, FEEDFORWARD, SERVO, plan, Scope.MOTION)
+    noise = 1e-4 * np.random.default_rng(8).normal(size=(grid.count, 2))
+    wave = np.sin(np.pi * np.linspace(0.0, 1.0, grid.count))[:, None] ** 4
+    learned = []
+    for error in (noise, noise + 9.0 * size(grid.smooth(noise)) * wave):
+        heard = answered(grid, error, np.zeros_like(error), 1.0)
+        state = learned_from(MODEL, FEEDFORWARD, SERVO, plan, key, None, heard)
+        learned.append(size(state.expected.effect) / size(grid.smooth(error)))
+    assert learned[0] < 0.5 and learned[1] > 0.8
+
+
 def test_a_changed_robot_is_learned_anew() -> None:
     sizes, state = course(0.9, 7, change=4)
     verdicts = [each.verdict for each in state.history]

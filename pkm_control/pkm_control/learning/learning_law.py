@@ -1,9 +1,10 @@
-"""From one repetition to the next: u_{k+1} = u_k + gain (Q (u_k + L e_k) - u_k), bounded, watched.
+"""From one repetition to the next: u_{k+1} = u_k + gain (Q (u_k + L s e_k) - u_k), bounded.
 
 L is the inverse of the servo loop by the model (`loop_inverse`), Q a low pass without phase below
-the frequencies at which L may be wrong [Bristow, Tharayil, Alleyne 2006; Longman 2000]. The gain
-falls from one repetition to the next as that of a mean does, since each error has noise of its own
-[Saab 2001], until the robot changes. It moves no fixed point: that is Q times the force that lacks.
+the frequencies at which L may be wrong [Bristow, Tharayil, Alleyne 2006; Longman 2000], s the share
+of an error that is no noise. The gain falls from one repetition to the next as that of a mean does,
+since each error has noise of its own [Saab 2001], until the robot changes. It moves no fixed point:
+that is Q times the force that lacks.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from pkm_control.learning.watch import (
     LearningWatch,
     least_noise,
     noise_density,
+    sensor_density,
 )
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
@@ -205,6 +207,10 @@ def _next(
     def size(values: Floats) -> float:
         return float(np.sqrt(np.mean((state.weight * grid.smooth(values)) ** 2)))
 
+    # Of the error, what is no noise: learned in full, that would be made in the next repetition
+    noise = 2.0 * grid.cutoff * sensor_density(error, grid.interval, grid.cutoff)
+    power = np.mean(np.square(grid.inner(grid.smooth(error))), axis=0)
+    told = 1.0 - np.minimum(noise / np.maximum(power, np.finfo(float).tiny), 1.0)
     now, step = size(error), grid.effect(applied - state.applied)
     change = error - (state.error - step)
     unexpected = size(change)
@@ -232,7 +238,7 @@ def _next(
         if now < state.best_error:
             state = replace(state, best_force=applied, best_error=now)
         gain = state.caution * max(1.0 / (1.0 + state.count), LEAST_GAIN)
-        wanted = grid.ended(grid.smooth(applied + grid.force(grid.smooth(error))))
+        wanted = grid.ended(grid.smooth(applied + grid.force(told * grid.smooth(error))))
         if harmful:  # a robot that has changed answers otherwise to what was taken away
             wanted = grid.after(applied) * wanted
         force = np.clip(applied + gain * (wanted - applied), -state.limit, state.limit)

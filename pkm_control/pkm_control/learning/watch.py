@@ -27,6 +27,8 @@ LIMIT = -math.log(CHANCE)  # of the sums: by Wald's inequality
 CHI_SQUARE = 0.5 * math.log(2.0)
 BLOCK = 0.02  # [s] shorter than what a servo makes of a force, and long over most of the noise
 SEGMENTS = 8  # of a repetition, whose spectra are averaged
+# Of the cutoff: where errors are the noise of sensors, and the means of the grid let it pass
+ABOVE = (1.5, 3.0)
 # Of the error: a servo with a sensible margin amplifies noise by two at most at any frequency
 AMPLIFIED = 4.0
 LEAST_NOISE = 1e-24  # [m^2 s, rad^2 s] of a simulated robot without noise: far below any sensor
@@ -127,16 +129,26 @@ class LearningWatch:
 
 def noise_density(values: Floats, interval: float) -> Floats:
     """Largest spectral density (n_a,) [m^2 s, rad^2 s] of values (n, n_a) on an even grid."""
-    length = max(2 * len(values) // (SEGMENTS + 1), 8)
-    _, density = signal.welch(
-        values,
-        1.0 / interval,
-        nperseg=min(length, len(values)),
-        detrend=False,
-        return_onesided=False,
-        axis=0,
-    )
-    return np.asarray(density.max(axis=0))
+    return np.asarray(_spectrum(values, interval)[1].max(axis=0))
+
+
+def sensor_density(error: Floats, interval: float, cutoff: float) -> Floats:
+    """Spectral density (n_a,) [m^2 s, rad^2 s] of the sensors' noise in an error (n, n_a).
+
+    It is what the error has above a cutoff [Hz]: no servo follows there.
+    """
+    frequency, density = _spectrum(error, interval)
+    low, high = ABOVE
+    above = (np.abs(frequency) >= low * cutoff) & (np.abs(frequency) <= high * cutoff)
+    return np.asarray(np.median(density[above], axis=0))
+
+
+def _spectrum(values: Floats, interval: float) -> tuple[Floats, Floats]:
+    """Frequencies (n_f,) [Hz] and two-sided spectral densities (n_f, n_a)."""
+    length = min(max(2 * len(values) // (SEGMENTS + 1), 8), len(values))
+    given = {'nperseg': length, 'detrend': False, 'return_onesided': False, 'axis': 0}
+    frequency, density = signal.welch(values, 1.0 / interval, **given)
+    return np.asarray(frequency), np.asarray(density)
 
 
 def least_noise(expected: Floats, new: Floats, interval: float) -> Floats:
