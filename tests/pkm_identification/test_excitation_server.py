@@ -281,6 +281,18 @@ def test_the_client_of_a_run_is_watched(session, tmp_path):
     assert 'outcome: aborted' in outcome_of(tmp_path / 'bag')
 
 
+def test_a_client_that_is_lost_before_its_run_begins(session, tmp_path, monkeypatch):
+    async def forces(timeout):
+        session.server._client.look()
+        session.server._client.look()
+        return await type(session.server._system).forces(session.server._system, timeout)
+
+    monkeypatch.setattr(session.server._system, 'forces', forces)
+    answer = session.result(session.send(tmp_path / 'bag', heartbeat_timeout=1e-9))
+    assert answer.result.error_code == CODE.CLIENT_LOST
+    assert not session.phases.count('recording')
+
+
 def test_a_cancel_ends_the_check_of_a_run(session, checks, tmp_path, monkeypatch):
     begun, abandoned = threading.Event(), threading.Event()
 

@@ -29,6 +29,7 @@ class ClientWatch:
 
     def __init__(self, on_lost: Callable[[str], None]) -> None:
         self._on_lost = on_lost  # with what to say, once a goal
+        self.lost = ''  # what was said of the goal that began last
         self._lock = threading.Lock()  # goals begin and end in another thread than that of `look`
         self._goal: bytes | None = None
         self._line: ProcessLine | None = None
@@ -49,6 +50,7 @@ class ClientWatch:
             if timeout > 0.0:
                 self._goal, self._line = goal, ProcessLine(goal, offers=False)
             self._timeout, self._heard, self._doubted = timeout, time.monotonic(), False
+            self.lost = ''
 
     def end(self) -> None:
         """Watch nobody; the goal has ended."""
@@ -66,7 +68,7 @@ class ClientWatch:
         """Tell when the client is gone, or has been silent for too long."""
         with self._lock:
             if self._goal is not None and (reason := self._loss()):
-                self._goal = None
+                self._goal, self.lost = None, reason
                 self._on_lost(reason)
 
     def _loss(self) -> str:

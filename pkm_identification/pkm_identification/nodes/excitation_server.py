@@ -132,13 +132,15 @@ class ExcitationServer(Node):
         self._handle = handle
         quality: RecordingQuality | None = None
         try:
+            with refusing(Code.BAD_TRAJECTORY):
+                self._client.begin(bytes(handle.goal_id.uuid), handle.request.heartbeat_timeout)
             forces = await self._system.forces(self._settings.topic_timeout)
             self._recorder = Recorder(self, self._system.topics(forces), self._forces.names[0])
             beside = self._background, self._checks
             graph = (self._system, *beside, handle, self._recorder, self.get_logger())
             self._run = ExcitationRun(self._model, self._settings, forces, *graph)
-            with refusing(Code.BAD_TRAJECTORY):
-                self._client.begin(bytes(handle.goal_id.uuid), handle.request.heartbeat_timeout)
+            if self._client.lost:
+                raise Refused(Code.CLIENT_LOST, self._client.lost)
             quality = await self._run.run()
             result.bag, result.quality = str(self._run.bag), quality_message(quality)
             if not quality.usable:
