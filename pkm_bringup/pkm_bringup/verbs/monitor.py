@@ -42,6 +42,8 @@ EVERY = Option(
     's',
 )
 
+QUIET = 5.0  # [s] without an estimate until it is told that there is none
+
 
 def add_parser(subparsers: Any) -> None:
     """Add the verb."""
@@ -146,11 +148,15 @@ def _heard(arguments: Any) -> Any:
     chosen = arguments.reference, arguments.false_alarms, arguments.every
     monitor, last = EstimateMonitor(arguments.source, model, *chosen), ''
     with EstimateListener(arguments.source, model.description) as listener:
+        begun, heard = time.monotonic(), False
         try:
             while True:
                 estimate = listener.next()
-                if estimate is not None and not last:
-                    last = f"follows '{arguments.source}'; Ctrl-C ends it with a report"
+                if estimate is not None and not heard:
+                    heard = True
+                    print_note(f"follows '{arguments.source}'; Ctrl-C ends it with a report")
+                if not heard and not last and time.monotonic() - begun > QUIET:
+                    last = f"'{arguments.source}' is silent, as it is while the robot rests"
                     print_note(last)
                 if estimate is None or not monitor.add(*estimate):
                     continue
