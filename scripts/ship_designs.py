@@ -27,7 +27,7 @@ import numpy as np
 import pkm_description
 from pkm_bringup.executed import executed_margins
 from pkm_bringup.offline import effects_of, simulate
-from pkm_control.control_types import ControllerOptions
+from pkm_control.safeguards.error_bounds import own_errors
 from pkm_description.errors import FeasibilityError, SimulationError, UnderactuatedError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
@@ -111,9 +111,9 @@ def is_followed(model: ClosedChainModel, design: ExcitationDesign) -> bool:
     report = executed_margins(recording, model)
     if not report.feasible:
         sys.stderr.write(f'period {design.period:.4g} s: {report.message}\n')
-    error = float(np.abs(recording.errors[recording.running]).max())
-    if error > FOLLOWED * ControllerOptions().max_position_error:
-        sys.stderr.write(f'period {design.period:.4g} s: tracking error of {error:.4g}\n')
+    errors = np.abs(recording.errors[recording.running]).max(axis=0)
+    if (errors > FOLLOWED * own_errors(model)).any():
+        sys.stderr.write(f'period {design.period:.4g} s: tracking errors of {errors}\n')
         return False
     return report.feasible and not bool(recording.saturated.any())
 

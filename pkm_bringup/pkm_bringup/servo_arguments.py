@@ -9,6 +9,7 @@ from pkm_bringup.offline import feedforward_of
 from pkm_control.control_types import ControllerOptions
 from pkm_control.expected_tracking import expected_tracking
 from pkm_control.gains import ServoGains, servo_gains
+from pkm_control.safeguards.error_bounds import error_bounds, own_errors
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.margins import ASSEMBLED, FeasibilityReport
 from pkm_dynamics.trajectories import Execution
@@ -19,11 +20,9 @@ def servo_of(model: ClosedChainModel, arguments: Any) -> ServoGains:
     return servo_gains(model, arguments.bandwidth, arguments.damping, arguments.gain_scale)
 
 
-def options_of(max_error: float) -> ControllerOptions:
+def options_of(max_error: float | None) -> ControllerOptions:
     """Return the usual options with this error [m, rad] as the bound of a motion's."""
-    usual = ControllerOptions()
-    fault = max_error * usual.fault_position_error / usual.max_position_error
-    return ControllerOptions(max_position_error=max_error, fault_position_error=fault)
+    return ControllerOptions(max_position_error=max_error or 0.0)
 
 
 def with_tracking(
@@ -36,7 +35,8 @@ def with_tracking(
     if ASSEMBLED in report.margins:
         return report
     gains, feedforward = servo_of(model, arguments), feedforward_of(model, arguments.feedforward)
-    margins = expected_tracking(model, gains, motion, feedforward).margins(arguments.max_error)
+    bounds = error_bounds(model, options_of(arguments.max_error))
+    margins = expected_tracking(model, gains, motion, feedforward).margins(bounds.largest)
     worst = min(margins, key=lambda margin: margin.relative)
     broken = [*report.broken, *(margin for margin in margins if margin.margin < 0.0)]
     broken.sort(key=lambda margin: margin.relative)
@@ -47,8 +47,8 @@ def with_tracking(
 
 def short_of_servo(model: ClosedChainModel, motion: Execution) -> str:
     """Return what the usual servo lacks to follow a motion without a feedforward; '' if nothing."""
-    gains, options = servo_gains(model), ControllerOptions()
-    margins = expected_tracking(model, gains, motion).margins(options.max_position_error)
+    gains = servo_gains(model)
+    margins = expected_tracking(model, gains, motion).margins(own_errors(model))
     worst = min(margins, key=lambda margin: margin.relative)
     if worst.margin >= 0.0:
         return ''

@@ -114,10 +114,12 @@ class ControllerOptions:
     """Bounds and times of the controller."""
 
     velocity_cutoff: float = VELOCITY_CUTOFF  # [Hz] low pass of the derivative part
-    # [m, rad] a larger error of any actuator ends the motion by a smooth stop
-    max_position_error: float = 0.05
-    # [m, rad] a larger error of any actuator ends the commands, after a stop from where it is
-    fault_position_error: float = 0.1
+    # [m, rad] a larger error of any actuator ends the motion by a smooth stop; 0: of each joint its
+    # own, by unit and stroke, see `safeguards.error_bounds`
+    max_position_error: float = 0.0
+    # [m, rad] a larger error of any actuator ends the commands, after a stop from where it is; 0:
+    # twice the former
+    fault_position_error: float = 0.0
     # [m, rad] a measured position this far beyond the stroke ends the motion by a smooth stop
     stroke_tolerance: float = 1e-3
     stop_time: float = 0.4  # [s] from full speed to rest; shortened to one period of the trajectory
@@ -132,7 +134,10 @@ class ControllerOptions:
 
     def __post_init__(self) -> None:
         """Refuse bounds that contradict each other."""
-        if self.max_position_error > self.fault_position_error:
+        for name in ('max_position_error', 'fault_position_error'):
+            if not getattr(self, name) >= 0.0:
+                raise OptionsError(f'{name}: must not be negative, got {getattr(self, name):g}')
+        if self.max_position_error > self.fault_position_error > 0.0:
             raise OptionsError(
                 f'max_position_error: {self.max_position_error:g} exceeds '
                 f'fault_position_error {self.fault_position_error:g}'

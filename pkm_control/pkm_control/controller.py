@@ -25,8 +25,9 @@ from pkm_control.desired_motion import DesiredMotion, LearnedShare
 from pkm_control.feedforward import Feedforward
 from pkm_control.gains import ServoGains
 from pkm_control.learning.repetition import Repetition
-from pkm_control.safeguards.bound_changes import check_at_any_time, check_errors
+from pkm_control.safeguards.bound_changes import check_at_any_time, check_errors, check_tighter
 from pkm_control.safeguards.drive_response import DriveResponse
+from pkm_control.safeguards.error_bounds import error_bounds
 from pkm_control.safeguards.plausibility import checked_interval, checked_positions
 from pkm_control.safeguards.pose_watch import PoseWatch
 from pkm_control.servo import JointServo
@@ -214,10 +215,13 @@ class TrajectoryController:
         Raises OptionsError, and keeps the old ones, where they may not change, or what is
         measured now lies beyond them.
         """
+        bounds = error_bounds(self.model, options)
         check_at_any_time(self.options, options, self.busy)
+        if self.busy:
+            check_tighter(error_bounds(self.model, self.options), bounds)
         if self._desired is not None and self._last_time is not None:
             error = self._desired.last.position - self._measured
-            check_errors(options, list(self.model.actuated_joints), error)
+            check_errors(bounds, list(self.model.actuated_joints), error)
             self._supervisor.check_change(options, self._measured, self._velocity)
         self.options = options
         self._supervisor.change(options)
@@ -258,7 +262,7 @@ class TrajectoryController:
         self._fault = ControlFault(event.code, message)
         wanted = self._desired.last.position
         # An error within its bound stays, since it may bear the robot; a larger one is dropped.
-        small = np.abs(wanted - self._measured) <= self.options.max_position_error
+        small = np.abs(wanted - self._measured) <= error_bounds(self.model, self.options).largest
         stop = self._supervisor.stop(np.where(small, wanted, self._measured), self._velocity)
         self._reported = self._reported and self.busy
         self._desired.brake(self._last_time or 0.0, stop)

@@ -43,10 +43,9 @@ class ExpectedTracking:
         """Largest absolute value (n_a,) [m, rad]."""
         return np.abs(self.errors).max(axis=0)
 
-    def margins(self, bound: float) -> list[Margin]:
-        """Return the margin of each joint to the largest error that is allowed [m, rad]."""
-        limit = np.full(len(self.joint_names), bound)
-        found = largest(np.abs(self.errors), limit, self.time)
+    def margins(self, bounds: Floats) -> list[Margin]:
+        """Return the margin of each joint to the largest errors (n_a,) [m, rad] allowed."""
+        found = largest(np.abs(self.errors), bounds, self.time)
         return [
             Margin('tracking', *each[:3], self.joint_names[each.column], each.time, unit)
             for each, unit in zip(found, self.units, strict=True)

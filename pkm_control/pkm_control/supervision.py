@@ -8,6 +8,7 @@ import numpy as np
 
 from pkm_control.control_types import ControllerOptions, OptionsError
 from pkm_control.joint_stop import JointStop
+from pkm_control.safeguards.error_bounds import error_bounds
 from pkm_control.stops import StopEvent
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
@@ -28,7 +29,7 @@ BRAKING_SHARE = 0.5
 # A measured speed is that of the motion, whose limits were checked, where it differs from the
 # desired one by less than this share of it and of the joint's limit.
 SAME_SPEED = 0.2
-# Of `max_position_error`: a way that no sensor sleeps through, and no drive sticks for.
+# Of the largest error: a way that no sensor sleeps through, and no drive sticks for.
 STUCK = 0.1
 SMOOTH_PEAK = 1.875  # peak over mean of the acceleration of a smooth step of fifth order
 
@@ -43,7 +44,8 @@ class Supervisor:
         inertia: Floats,  # (n_a,) [kg, kg m^2] that each actuator moves
     ) -> None:
         self._joints = list(model.actuated_joints)
-        self._options = options
+        self._model, self._options = model, options
+        self._bounds = error_bounds(model, options)
         self._lower, self._upper = np.asarray(model.lower), np.asarray(model.upper)
         self._speed = np.asarray(model.velocity_limit, dtype=float)
         self.deceleration = BRAKING_SHARE * np.asarray(model.force_limit, dtype=float) / inertia
@@ -72,7 +74,7 @@ class Supervisor:
     def change(self, options: ControllerOptions) -> None:
         """Take other bounds."""
         self._allowed = self._with(options)
-        self._options = options
+        self._options, self._bounds = options, error_bounds(self._model, options)
 
     def _with(self, options: ControllerOptions) -> Floats:
         """How far beyond the strokes (n_a,) positions may be under other options."""
@@ -105,10 +107,10 @@ class Supervisor:
         which the desired ones are larger. A speed must be wrong for the reaction time: one wrong
         sample is none.
         """
-        options = self._options
-        worst = int(np.argmax(np.abs(error)))
+        worst = int(np.argmax(np.abs(error) / self._bounds.largest))
         size, found = abs(error[worst]), f'{self._joints[worst]}: position error {error[worst]:.4g}'
-        bound = options.fault_position_error if moving else options.max_position_error
+        largest = self._bounds.largest[worst]
+        bound = self._bounds.fault[worst] if moving else largest
         if size > bound:
             kind = 'fault bound' if moving else 'bound at rest'
             message = f'{found} exceeds the {kind} {bound:g}; {SMALLER}'
@@ -117,12 +119,12 @@ class Supervisor:
             return finding
         finding = self._of_speed(measured, velocity, slip)
         self._fast_for = 0.0 if finding is None else self._fast_for + interval
-        if finding is not None and self._fast_for >= options.reaction_time:
+        if finding is not None and self._fast_for >= self._options.reaction_time:
             return finding
         if not moving:
             return None
-        if size > options.max_position_error:
-            message = f'{found} exceeds the bound {options.max_position_error:g}; {SMALLER}'
+        if size > largest:
+            message = f'{found} exceeds the bound {largest:g}; {SMALLER}'
             return Finding(StopEvent.TRACKING_BOUND, message)
         return self._of_stroke(measured)
 
@@ -135,8 +137,8 @@ class Supervisor:
         since = np.where(measured == before, since, desired)
         self._seen = measured, since
         way = np.abs(desired - since)
-        axis = int(np.argmax(way))
-        if way[axis] <= STUCK * self._options.max_position_error:
+        axis = int(np.argmax(way / self._bounds.largest))
+        if way[axis] <= STUCK * self._bounds.largest[axis]:
             return None
         what = f'the measured position stays at {measured[axis]:.9g}, to the last digit,'
         message = f'{self._joints[axis]}: {what} while {way[axis]:.3g} were to be gone'

@@ -19,9 +19,9 @@ class Gantry:
     """The model of the gantry, with the names of `ClosedChainModel` that a controller uses."""
 
     def __init__(self, mass=10.0, coulomb=5.0, viscous=20.0, rotor=2.0, force_limit=200.0) -> None:
-        self.description = SimpleNamespace(
-            name='gantry', digest='0' * 64, sidecar={}, constraints=()
-        )
+        slider = SimpleNamespace(type='prismatic')
+        own = {'sidecar': {}, 'constraints': (), 'joint': lambda name: slider}
+        self.description = SimpleNamespace(name='gantry', digest='0' * 64, **own)
         self.actuated_joints = list(AXES)
         self.free_joints: list[str] = []
         self.joint_names = list(AXES)

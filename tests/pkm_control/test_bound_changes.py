@@ -21,7 +21,7 @@ HOME = np.asarray(MODEL.home_actuators)
 OPTIONS = ControllerOptions()
 OTHER = {
     'max_position_error': 0.02,
-    'fault_position_error': 0.06,
+    'fault_position_error': 0.3,
     'stroke_tolerance': 5e-4,
     'overspeed': 1.1,
     'stop_time': 0.3,

@@ -68,7 +68,7 @@ def test_a_right_feedforward_leaves_nothing_and_bounds_are_named():
     none = expected_tracking(model, gains, execution, nominal_feedforward(model))
     without = expected_tracking(model, gains, execution)
     assert none.largest.max() < 1e-3 * without.largest.max()
-    worst = min(without.margins(0.01), key=lambda margin: margin.margin)
+    worst = min(without.margins(np.array([0.01, 0.01])), key=lambda margin: margin.margin)
     index = int(np.argmax(without.largest))
     assert (worst.constraint, worst.unit) == ('tracking', 'rad')
     assert worst.name == model.actuated_joints[index]

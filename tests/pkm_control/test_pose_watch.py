@@ -17,7 +17,7 @@ from pkm_dynamics.analysis.singularities import jacobian_condition
 from pkm_dynamics.trajectories import Phase, PointToPoint, benchmark_circle
 from pkm_identification.excitation.excitation_design import load_excitation, shipped_excitations
 
-OPTIONS = ControllerOptions()
+OPTIONS = ControllerOptions(max_position_error=0.05)
 STILL = np.zeros(6)
 BRAKING = np.full(6, 24.0)  # [m/s^2] of PaLiDA's legs
 TOP = -0.58  # [m] of PaLiDA's workspace

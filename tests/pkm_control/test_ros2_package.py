@@ -230,6 +230,8 @@ def test_options_that_cannot_be_are_named(chained) -> None:
     assert invalid(0.0, 0.05, 0.1) is None
     assert invalid(-1.0, 0.05, 0.1) == b'force_rise_time'
     assert invalid(np.nan, 0.05, 0.1) == b'force_rise_time'
+    assert invalid(0.002, 0.0, 0.0) is None  # those of the joints
+    assert invalid(0.002, -0.1, 0.1) == b'max_position_error'
     assert invalid(0.002, 0.0, 0.1) == b'max_position_error'
     assert invalid(0.002, 0.2, 0.1) == b'max_position_error'
 

@@ -13,7 +13,7 @@ from pkm_control.supervision import BRAKING_SHARE, SAME_SPEED, STUCK, Supervisor
 MODEL = Gantry()  # strokes of 1 m, 3 m/s, 200 N
 INERTIA = np.full(3, 10.0)
 DECELERATION = BRAKING_SHARE * 200.0 / 10.0
-OPTIONS = ControllerOptions()
+OPTIONS = ControllerOptions(max_position_error=0.05)
 STILL = np.zeros(3)
 
 

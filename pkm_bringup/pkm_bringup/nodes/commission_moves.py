@@ -26,8 +26,10 @@ from pkm_bringup.commissioning.first_moves import Way
 from pkm_bringup.nodes.commission_client import CONTROLLER, PATIENCE, CommissionClient
 from pkm_bringup.nodes.graph_client import GraphError
 from pkm_bringup.nodes.lifeline import Lifeline
-from pkm_control.control_types import ErrorCode
+from pkm_control.control_types import ControllerOptions, ErrorCode
 from pkm_control.nodes.joint_state_reader import PolledSubscription
+from pkm_control.safeguards.bound_changes import ERRORS
+from pkm_control.safeguards.error_bounds import error_bounds
 from pkm_dynamics.array_types import Floats
 from pkm_identification.nodes.measured_samples import MEASURED, MeasuredSamples
 from pkm_msgs.action import Jog
@@ -37,14 +39,13 @@ DISTANCE = 5e-3  # [m, rad] of each axis: seen by the eye, and little harm done
 STROKE_SHARE = 0.1  # of the stroke: where that is less
 STOP_DISTANCE = 3.0  # times that, for the stop
 UNDER_WAY = 0.1  # of the way, where it is canceled: it has half of its speed there
-BOUND_SHARE = 0.1  # of the bounds of position errors that are set
+BOUND_SHARE = 0.1  # of the tightest of the bounds of position errors that are set
 HOLD = 1.0  # [s] of robot's time
 SLOW = 120.0  # [s] for what takes a second, on any machine
 LOOK = 1.0  # [s] between looks whether the controller is active
 EDGE = 20  # states of rest before and after a motion
 WAIT = 0.01  # [s] between looks at what has come
 TOLD = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-BOUNDS = ('max_position_error', 'fault_position_error')
 
 
 class _Drained(MeasuredSamples):
@@ -214,11 +215,13 @@ class CommissionMoves:
     @contextmanager
     def _tight_bounds(self) -> Iterator[float]:
         """Let the bounds of position errors be tight; gives the time of a stop [s]."""
-        values = self._client.parameters(*BOUNDS, 'stop_time')
-        if not set(BOUNDS) <= values.keys():
+        values = self._client.parameters(*ERRORS, 'stop_time')
+        if not set(ERRORS) <= values.keys():
             raise GraphError(f"'{CONTROLLER}' does not tell its bounds of position errors")
-        self._set({name: BOUND_SHARE * values[name] for name in BOUNDS})
-        usual = {name: values[name] for name in BOUNDS}
+        usual = {name: values[name] for name in ERRORS}
+        bounds = error_bounds(self._model, ControllerOptions(**usual))
+        tight = [BOUND_SHARE * float(each.min()) for each in bounds]
+        self._set(dict(zip(ERRORS, tight, strict=True)))
         try:
             yield values['stop_time']
         except BaseException:  # Ctrl-C too; the first error counts

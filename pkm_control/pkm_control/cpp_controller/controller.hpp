@@ -14,6 +14,8 @@
 
 namespace pkm::@name@ {
 
+// A `max_position_error` of 0 [m, rad] stands for that of each joint, by its unit and stroke, and a
+// `fault_position_error` of 0 for twice the former.
 struct ControllerOptions {
 @options@};
 
@@ -56,6 +58,14 @@ struct StepResult {
 class Controller {
  public:
   explicit Controller(const ControllerOptions& options = {}) noexcept : options_(options) {}
+
+  // Whether a position error would end the commands before it ends a motion.
+  static bool contradict(const ControllerOptions& options) noexcept {
+    for (int a = 0; a < actuators; ++a) {
+      if (largest_error(options, a) > fault_error(options, a)) return true;
+    }
+    return false;
+  }
 
   // Hold the robot where it is measured or, with a velocity, where it comes to rest from there;
   // false, and off, where that is no configuration.
@@ -183,6 +193,17 @@ class Controller {
   static constexpr double velocity_limit[actuators] = {@velocity_limit@};
   static constexpr double lower[actuators] = {@lower@};
   static constexpr double upper[actuators] = {@upper@};
+  static constexpr double own_error[actuators] = {@own_error@};  // [m, rad] by unit and stroke
+  static constexpr double fault_share = @fault_share@;
+
+  static double largest_error(const ControllerOptions& options, int a) noexcept {
+    return options.max_position_error > 0.0 ? options.max_position_error : own_error[a];
+  }
+
+  static double fault_error(const ControllerOptions& options, int a) noexcept {
+    const double given = options.fault_position_error;
+    return given > 0.0 ? given : fault_share * largest_error(options, a);
+  }
 
   StepResult off() const noexcept {
     StepResult result;
@@ -264,7 +285,7 @@ class Controller {
     for (int a = 0; a < actuators; ++a) {
       // An error within its bound stays, since it may bear the robot; a larger one is dropped.
       const double wanted = desired_.position[a];
-      const bool small = std::fabs(wanted - measured[a]) <= options_.max_position_error;
+      const bool small = std::fabs(wanted - measured[a]) <= largest_error(options_, a);
       position[a] = small ? wanted : measured[a];
       const double speed = desired_.velocity[a] - rate_[a];
       velocity[a] = std::fmax(-velocity_limit[a], std::fmin(velocity_limit[a], speed));
@@ -329,10 +350,10 @@ class Controller {
 
   void supervise(double interval, const double* measured, const double* error) noexcept {
     const bool moving = phase_ == Phase::following || phase_ == Phase::stopping;
-    double largest = 0.0;
-    bool fast = false, outside = false;
+    bool off_path = false, far_off = false, fast = false, outside = false;
     for (int a = 0; a < actuators; ++a) {
-      largest = std::fmax(largest, std::fabs(error[a]));
+      off_path = off_path || std::fabs(error[a]) > largest_error(options_, a);
+      far_off = far_off || std::fabs(error[a]) > fault_error(options_, a);
       const double speed = std::fabs(desired_.velocity[a] - rate_[a]);
       fast = fast || speed > options_.overspeed * velocity_limit[a];
       outside = outside || measured[a] < lower[a] - options_.stroke_tolerance ||
@@ -341,14 +362,14 @@ class Controller {
     fast_for_ = fast ? fast_for_ + interval : 0.0;
     const bool too_fast = fast && fast_for_ >= options_.reaction_time;
     if (phase_ == Phase::stopping || phase_ == Phase::resting) {
-      if (largest > options_.fault_position_error) turn_off(Reason::runaway);
+      if (far_off) turn_off(Reason::runaway);
       return;
     }
-    if (largest > (moving ? options_.fault_position_error : options_.max_position_error)) {
+    if (moving ? far_off : off_path) {
       brake(measured, Reason::tracking_fault);
     } else if (too_fast) {
       brake(measured, Reason::overspeed);
-    } else if (moving && largest > options_.max_position_error) {
+    } else if (moving && off_path) {
       begin_stop(Reason::tracking_bound, desired_.position, desired_.velocity,
                  options_.stop_time);
     } else if (moving && outside) {

@@ -9,6 +9,7 @@ from pathlib import Path
 from pkm_control.control_types import ControllerOptions
 from pkm_control.cpp_controller.controller_source import controller_headers, option_values
 from pkm_control.gains import ServoGains
+from pkm_control.safeguards.bound_changes import ERRORS
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.cpp import CppSources
 from pkm_dynamics.cpp.cpp_sources import cpp_name
@@ -18,7 +19,7 @@ from pkm_dynamics.cpp.packages import in_package, package_name
 TEMPLATES = Path(__file__).parent / 'ros2_control'
 # [s] without a reference until the robot stops: some missed cycles of a controller at 100 Hz
 REFERENCE_TIMEOUT = 0.04
-MAY_BE_ZERO = ('stroke_tolerance', 'force_rise_time')
+MAY_BE_ZERO = (*ERRORS, 'stroke_tolerance', 'force_rise_time')
 
 
 def ros2_control_package(

@@ -20,8 +20,20 @@ _DEFAULT, _TIMES = ControllerOptions(), ShutdownTimes()
 LOCKSTEP_INTERVAL = 0.1  # [s] longest between the stamps of two states in lockstep
 # Options of the controller: name, description, unit, lower and upper bound.
 _BOUNDS = (
-    ('max_position_error', 'position error of a smooth stop', 'm, rad', 1e-6, 100.0),
-    ('fault_position_error', 'position error that ends all commands', 'm, rad', 1e-6, 100.0),
+    (
+        'max_position_error',
+        'position error of a smooth stop; 0: by unit and stroke of each joint',
+        'm, rad',
+        0.0,
+        100.0,
+    ),
+    (
+        'fault_position_error',
+        'position error that ends all commands; 0: twice that of a smooth stop',
+        'm, rad',
+        0.0,
+        100.0,
+    ),
     ('stroke_tolerance', 'beyond the stroke: smooth stop', 'm, rad', 0.0, 1.0),
     ('stop_time', 'of a smooth stop, at most a period', 's', 1e-3, 60.0),
     ('overspeed', 'measured speed over its limit that ends all commands', '1', 1.0, 1e3),

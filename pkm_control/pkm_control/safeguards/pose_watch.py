@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pkm_control.control_types import ControllerOptions
+from pkm_control.safeguards.error_bounds import error_bounds
 from pkm_control.stops import StopEvent
 from pkm_control.supervision import Finding
 from pkm_description.errors import PkmError
@@ -20,7 +21,7 @@ from pkm_dynamics.analysis.singularities import has_singularities, jacobian_cond
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.limits.robot_limits import LimitOptions
 
-# Of `max_position_error`: the robot counts as on its path nearer than this.
+# Of the largest position error: the robot counts as on its path nearer than this.
 ON_PATH = 0.2
 # The same for speeds, of the limits of the joints.
 SAME_SPEED = 0.2
@@ -78,7 +79,7 @@ class PoseWatch:
     def change(self, options: ControllerOptions) -> None:
         """Take other bounds."""
         self._options = options
-        self._close = ON_PATH * options.max_position_error
+        self._far = error_bounds(self._model, options).largest
 
     def begin(self) -> None:
         """Look anew: at the beginning of a motion."""
@@ -100,13 +101,14 @@ class PoseWatch:
         Arrays (n_a,) [m, rad, and a second]: measured positions and velocities, and by how much
         the desired ones are larger. On the path that costs two comparisons.
         """
+        off = np.abs(error)
         speed_is_wrong = np.abs(slip) > np.maximum(SAME_SPEED * np.abs(velocity), self._near)
-        if desired is None or not (speed_is_wrong.any() or np.abs(error).max() > self._close):
+        if desired is None or not (speed_is_wrong.any() or (off > ON_PATH * self._far).any()):
             self.begin()
             return self._seen
         self._waited += interval
         if self._waited >= EVERY * self._options.reaction_time:
-            far = bool(np.abs(error).max() > self._options.max_position_error)
+            far = bool((off > self._far).any())
             self._seen = self._look(desired, measured, velocity, far)
             self._waited = 0.0
         return self._seen

@@ -13,7 +13,7 @@ namespace pkm::@name@ {
 
 // Name of an option that cannot be, or none (nullptr).
 inline const char* invalid_option(const ControllerOptions& options) noexcept {
-@checks@  if (options.max_position_error > options.fault_position_error) return "max_position_error";
+@checks@  if (Controller::contradict(options)) return "max_position_error";
   return nullptr;
 }
 

@@ -1,0 +1,49 @@
+"""Which position errors of the actuators are allowed, joint by joint."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pkm_control.control_types import ControllerOptions, OptionsError
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.array_types import Floats
+
+# What a servo of the usual bandwidth leaves of fast motions without a model is a third of these on
+# the library's robots.
+SLIDING, ROTATING = 0.05, 0.2  # [m], [rad]
+STROKE_SHARE = 0.15  # of its stroke, that a joint may be off at most
+FAULT = 2.0  # times the error of a smooth stop: after it, the robot is not on its path any more
+
+
+class ErrorBounds(NamedTuple):
+    """Of each actuator (n_a,) [m, rad]."""
+
+    largest: Floats  # beyond it a motion ends by a smooth stop
+    fault: Floats  # beyond it the commands end, after a stop from where the robot is
+
+
+def own_errors(model: ClosedChainModel) -> Floats:
+    """Largest errors (n_a,) [m, rad] of the joints where nobody says others."""
+    joints = [model.description.joint(name) for name in model.actuated_joints]
+    usual = np.array([SLIDING if joint.type == 'prismatic' else ROTATING for joint in joints])
+    return np.minimum(usual, STROKE_SHARE * (np.asarray(model.upper) - np.asarray(model.lower)))
+
+
+def error_bounds(model: ClosedChainModel, options: ControllerOptions) -> ErrorBounds:
+    """Return the bounds that the options ask for.
+
+    Raises OptionsError where a joint's own bound lies beyond the fault's.
+    """
+    given, fault = options.max_position_error, options.fault_position_error
+    largest = np.full(model.n_a, given) if given > 0.0 else own_errors(model)
+    faults = np.full(model.n_a, fault) if fault > 0.0 else FAULT * largest
+    beyond = largest > faults
+    if beyond.any():
+        axis = int(np.argmax(beyond))
+        raise OptionsError(
+            f'fault_position_error: {fault:g} is less than the {largest[axis]:g} at which a motion '
+            f'of {model.actuated_joints[axis]} ends: set max_position_error, too'
+        )
+    return ErrorBounds(largest, faults)
