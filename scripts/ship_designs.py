@@ -27,7 +27,7 @@ import numpy as np
 import pkm_description
 from pkm_bringup.executed import executed_margins
 from pkm_bringup.offline import effects_of, simulate
-from pkm_control.safeguards.error_bounds import own_errors
+from pkm_control.safeguards.allowed_errors import own_errors
 from pkm_description.errors import FeasibilityError, SimulationError, UnderactuatedError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation

@@ -9,7 +9,7 @@ from pkm_bringup.offline import feedforward_of
 from pkm_control.control_types import ControllerOptions
 from pkm_control.expected_tracking import expected_tracking
 from pkm_control.gains import ServoGains, servo_gains
-from pkm_control.safeguards.error_bounds import error_bounds, own_errors
+from pkm_control.safeguards.allowed_errors import error_bounds, own_errors
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.margins import ASSEMBLED, FeasibilityReport
 from pkm_dynamics.trajectories import Execution

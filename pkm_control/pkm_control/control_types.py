@@ -115,10 +115,10 @@ class ControllerOptions:
 
     velocity_cutoff: float = VELOCITY_CUTOFF  # [Hz] low pass of the derivative part
     # [m, rad] a larger error of any actuator ends the motion by a smooth stop; 0: of each joint its
-    # own, by unit and stroke, see `safeguards.error_bounds`
+    # own, by unit and stroke, see `safeguards.allowed_errors`
     max_position_error: float = 0.0
     # [m, rad] a larger error of any actuator ends the commands, after a stop from where it is; 0:
-    # twice the former
+    # twice the former, or the joint's own where that is larger
     fault_position_error: float = 0.0
     # [m, rad] a measured position this far beyond the stroke ends the motion by a smooth stop
     stroke_tolerance: float = 1e-3

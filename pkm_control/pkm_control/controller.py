@@ -25,9 +25,9 @@ from pkm_control.desired_motion import DesiredMotion, LearnedShare
 from pkm_control.feedforward import Feedforward
 from pkm_control.gains import ServoGains
 from pkm_control.learning.repetition import Repetition
+from pkm_control.safeguards.allowed_errors import error_bounds
 from pkm_control.safeguards.bound_changes import check_at_any_time, check_errors, check_tighter
 from pkm_control.safeguards.drive_response import DriveResponse
-from pkm_control.safeguards.error_bounds import error_bounds
 from pkm_control.safeguards.plausibility import checked_interval, checked_positions
 from pkm_control.safeguards.pose_watch import PoseWatch
 from pkm_control.servo import JointServo

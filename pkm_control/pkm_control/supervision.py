@@ -8,7 +8,7 @@ import numpy as np
 
 from pkm_control.control_types import ControllerOptions, OptionsError
 from pkm_control.joint_stop import JointStop
-from pkm_control.safeguards.error_bounds import error_bounds
+from pkm_control.safeguards.allowed_errors import error_bounds
 from pkm_control.stops import StopEvent
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats

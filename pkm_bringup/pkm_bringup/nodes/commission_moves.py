@@ -28,8 +28,8 @@ from pkm_bringup.nodes.graph_client import GraphError
 from pkm_bringup.nodes.lifeline import Lifeline
 from pkm_control.control_types import ControllerOptions, ErrorCode
 from pkm_control.nodes.joint_state_reader import PolledSubscription
+from pkm_control.safeguards.allowed_errors import error_bounds
 from pkm_control.safeguards.bound_changes import ERRORS
-from pkm_control.safeguards.error_bounds import error_bounds
 from pkm_dynamics.array_types import Floats
 from pkm_identification.nodes.measured_samples import MEASURED, MeasuredSamples
 from pkm_msgs.action import Jog

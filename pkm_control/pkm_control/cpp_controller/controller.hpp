@@ -15,7 +15,7 @@
 namespace pkm::@name@ {
 
 // A `max_position_error` of 0 [m, rad] stands for that of each joint, by its unit and stroke, and a
-// `fault_position_error` of 0 for twice the former.
+// `fault_position_error` of 0 for twice the larger of both.
 struct ControllerOptions {
 @options@};
 
@@ -202,7 +202,8 @@ class Controller {
 
   static double fault_error(const ControllerOptions& options, int a) noexcept {
     const double given = options.fault_position_error;
-    return given > 0.0 ? given : fault_share * largest_error(options, a);
+    const double largest = std::fmax(largest_error(options, a), own_error[a]);
+    return given > 0.0 ? given : fault_share * largest;
   }
 
   StepResult off() const noexcept {

@@ -13,7 +13,7 @@ from pkm_control.gains import ServoGains, servo_gains
 from pkm_control.learning.learning_law import SHARE
 from pkm_control.learning.repetition import FADE_TIME
 from pkm_control.learning.watch import BLOCK, CHI_SQUARE, LIMIT, WORSE
-from pkm_control.safeguards.error_bounds import FAULT, own_errors
+from pkm_control.safeguards.allowed_errors import FAULT, own_errors
 from pkm_control.servo import HELD_DAMPING, MEMORY
 from pkm_control.supervision import BRAKING_SHARE, SMOOTH_PEAK
 from pkm_dynamics import ClosedChainModel

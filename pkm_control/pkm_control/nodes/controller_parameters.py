@@ -29,7 +29,7 @@ _BOUNDS = (
     ),
     (
         'fault_position_error',
-        'position error that ends all commands; 0: twice that of a smooth stop',
+        "position error that ends all commands; 0: twice that, or the joint's own where it is larger",
         'm, rad',
         0.0,
         100.0,

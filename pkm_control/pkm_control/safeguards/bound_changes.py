@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 
 from pkm_control.control_types import ControllerOptions, OptionsError
-from pkm_control.safeguards.error_bounds import ErrorBounds
+from pkm_control.safeguards.allowed_errors import ErrorBounds
 from pkm_dynamics.array_types import Floats
 
 # Larger values of these let the robot do more. A stop time is neither: longer stops go farther,

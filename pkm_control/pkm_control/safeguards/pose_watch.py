@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pkm_control.control_types import ControllerOptions
-from pkm_control.safeguards.error_bounds import error_bounds
+from pkm_control.safeguards.allowed_errors import error_bounds
 from pkm_control.stops import StopEvent
 from pkm_control.supervision import Finding
 from pkm_description.errors import PkmError

@@ -37,8 +37,10 @@ def error_bounds(model: ClosedChainModel, options: ControllerOptions) -> ErrorBo
     Raises OptionsError where a joint's own bound lies beyond the fault's.
     """
     given, fault = options.max_position_error, options.fault_position_error
-    largest = np.full(model.n_a, given) if given > 0.0 else own_errors(model)
-    faults = np.full(model.n_a, fault) if fault > 0.0 else FAULT * largest
+    own = own_errors(model)
+    largest = np.full(model.n_a, given) if given > 0.0 else own
+    # a tighter bound of a smooth stop is none for the end of the commands
+    faults = np.full(model.n_a, fault) if fault > 0.0 else FAULT * np.maximum(largest, own)
     beyond = largest > faults
     if beyond.any():
         axis = int(np.argmax(beyond))

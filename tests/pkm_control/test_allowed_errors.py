@@ -8,7 +8,7 @@ from every_model import model_of
 
 from pkm_control.control_types import ControllerOptions, OptionsError
 from pkm_control.gains import servo_gains
-from pkm_control.safeguards.error_bounds import error_bounds
+from pkm_control.safeguards.allowed_errors import error_bounds
 from pkm_control.stops import StopEvent
 from pkm_control.supervision import Supervisor
 
@@ -57,7 +57,9 @@ def test_a_mixed_robot_has_both_and_each_joint_is_held_to_its_own():
 def test_given_bounds_count_for_all_and_contradictions_are_named():
     model = model_of('delta')
     bounds = error_bounds(model, ControllerOptions(max_position_error=0.03))
-    np.testing.assert_allclose(bounds, [[0.03] * 3, [0.06] * 3])
+    np.testing.assert_allclose(bounds, [[0.03] * 3, [0.4] * 3])
+    bounds = error_bounds(model, ControllerOptions(max_position_error=0.5))
+    np.testing.assert_allclose(bounds, [[0.5] * 3, [1.0] * 3])
     bounds = error_bounds(model, ControllerOptions(fault_position_error=0.5))
     np.testing.assert_allclose(bounds, [[0.2] * 3, [0.5] * 3])
     with pytest.raises(OptionsError, match='fault_position_error: 0.1 is less than the 0.2.*arm1'):
