@@ -29,7 +29,7 @@ _BOUNDS = (
     ),
     (
         'fault_position_error',
-        "position error that ends all commands; 0: twice that, or the joint's own where it is larger",
+        "position error that ends all commands; 0: twice that, or the joint's own if larger",
         'm, rad',
         0.0,
         100.0,
