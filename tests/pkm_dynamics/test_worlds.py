@@ -37,7 +37,7 @@ def pushed(plant, model, steps):
 @pytest.mark.parametrize('mechanism', [five_bar, tripod])
 def test_the_equations_move_the_robot(mechanism):
     model = ClosedChainModel(without_friction(mechanism()))
-    plant = EquationsPlant(model.description)
+    plant = EquationsPlant(model.description, substeps=4)
     sample, positions, velocities = pushed(plant, model, 5)
     assert sample.time == pytest.approx(0.005)
     assert sample.current_time == pytest.approx(0.0045)
@@ -62,7 +62,7 @@ def test_dart_moves_the_robot(mechanism):
 
 
 def test_bad_forces_are_refused():
-    plant = EquationsPlant(five_bar())
+    plant = EquationsPlant(five_bar(), substeps=4)
     for forces in ([1.0], [np.nan, 0.0]):
         with pytest.raises(SimulationError, match="robot 'five_bar' takes 2 finite forces, got"):
             plant.step(forces)
@@ -141,7 +141,7 @@ def test_brakes_stop_the_robot_where_it_is_and_a_reset_takes_it_home(world):
 def test_sensors_limits_and_friction_are_those_of_the_effects():
     robot = pkm_description.load('five_bar')
     effects = PlantEffects.from_description(robot)
-    plant = EquationsPlant(robot, effects=effects, seed=3)
+    plant = EquationsPlant(robot, substeps=4, effects=effects, seed=3)
     limit = robot.joint(plant.actuated_joints[0]).limit.effort
     sample = plant.step([1e3 * limit, 0.0])
     assert sample.truth_forces[0] == limit
@@ -149,5 +149,5 @@ def test_sensors_limits_and_friction_are_those_of_the_effects():
     noises = [EquationsPlant(robot, effects=effects, seed=n).sample.positions for n in (3, 3, 4)]
     np.testing.assert_array_equal(noises[0], noises[1])
     assert np.any(noises[1] != noises[2])
-    smooth = EquationsPlant(robot, effects=effects.ideal())
+    smooth = EquationsPlant(robot, substeps=4, effects=effects.ideal())
     assert all(joint.friction is None for joint in smooth.description.joints)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from pkm_description import Description
 from pkm_description.description import Pose
 from pkm_description.errors import MissingWorldError
 from pkm_description.exporters.sdf_parts import SdfStructure
 from pkm_description.exporters.sdf_structure import build_structure
 from pkm_description.readers.sdf_content import SdfAxis, SdfJoint
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.simulation import PlantEffects
-from pkm_dynamics.worlds.stepped_plant import STEP, SteppedPlant, standing_at
+from pkm_dynamics.worlds.stepped_plant import SteppedPlant, standing_at
 
 MISSING = 'no Dart: its Python module dartpy is not installed'
 
@@ -35,16 +34,9 @@ class DartPlant(SteppedPlant):
     Raises MissingWorldError where dartpy is not installed.
     """
 
-    def __init__(
-        self,
-        description: Description,
-        step: float = STEP,
-        substeps: int = 1,
-        effects: PlantEffects | None = None,
-        seed: int = 0,
-    ) -> None:
-        self._dart: Any = dart_module()
-        super().__init__(description, step, substeps, effects, seed)
+    @cached_property
+    def _dart(self) -> Any:
+        return dart_module()
 
     def closure_gap(self) -> float:
         """Return the largest distance [m] between points that the loops hold together."""

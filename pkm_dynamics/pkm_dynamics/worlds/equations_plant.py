@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pkm_description import Description
+from functools import cached_property
+
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.equations_of_motion import EquationsOfMotion
-from pkm_dynamics.simulation import PlantEffects
-from pkm_dynamics.worlds.stepped_plant import STEP, SteppedPlant
+from pkm_dynamics.worlds.stepped_plant import SteppedPlant
 
 
 class EquationsPlant(SteppedPlant):
@@ -16,16 +16,9 @@ class EquationsPlant(SteppedPlant):
     A force acts over its whole interval. Friction near standstill is stiff: hence the substeps.
     """
 
-    def __init__(
-        self,
-        description: Description,
-        step: float = STEP,
-        substeps: int = 4,
-        effects: PlantEffects | None = None,
-        seed: int = 0,
-    ) -> None:
-        self._model: ClosedChainModel | None = None
-        super().__init__(description, step, substeps, effects, seed)
+    @cached_property
+    def _model(self) -> ClosedChainModel:
+        return ClosedChainModel(self.description)
 
     @property
     def force_delay(self) -> float:
@@ -37,8 +30,6 @@ class EquationsPlant(SteppedPlant):
         return self._equations.gap(self._vector)
 
     def _begin(self, positions: Floats) -> None:
-        if self._model is None:
-            self._model = ClosedChainModel(self.description)
         self._given = self.velocities
         self._equations = EquationsOfMotion(self._model, lambda t, q, qd: self._given, None, None)
         self._vector = self._equations.start(positions, None)

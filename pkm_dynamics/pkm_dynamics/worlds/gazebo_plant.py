@@ -6,6 +6,7 @@ import ctypes
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from signal import SIGINT, SIGTERM
@@ -16,12 +17,10 @@ import numpy as np
 from lxml import etree
 from transforms3d.quaternions import quat2mat
 
-from pkm_description import Description
 from pkm_description.errors import MissingWorldError, SimulationError
 from pkm_description.exporters import build_sdf
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.simulation import PlantEffects
-from pkm_dynamics.worlds.stepped_plant import STEP, SteppedPlant, standing_at
+from pkm_dynamics.worlds.stepped_plant import SteppedPlant, standing_at
 
 #: Python modules of Gazebo, each with its library: Harmonic, Ionic, and those after them.
 MODULES = ('gz.sim8', 'gz.sim9', 'gz.sim10', 'gz.sim')
@@ -63,19 +62,13 @@ class GazeboPlant(SteppedPlant):
     Raises MissingWorldError where Gazebo is not installed.
     """
 
-    def __init__(
-        self,
-        description: Description,
-        step: float = STEP,
-        substeps: int = 1,
-        effects: PlantEffects | None = None,
-        seed: int = 0,
-    ) -> None:
-        self._gazebo: Any = gazebo_module()
-        self._fixture: Any = None
-        self._server: Any = None
-        self._wanted = False
-        super().__init__(description, step, substeps, effects, seed)
+    _fixture: Any = None
+    _server: Any = None
+    _wanted = False
+
+    @cached_property
+    def _gazebo(self) -> Any:
+        return gazebo_module()
 
     def closure_gap(self) -> float:
         """Return the largest distance [m] between points that the loops hold together.
