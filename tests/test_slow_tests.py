@@ -114,3 +114,18 @@ def test_what_was_not_measured_stays_and_what_is_gone_goes() -> None:
         'tests/test_a.py::test_new': pytest.approx(9.1),
         'tests/test_a.py::test_old': 2.0,
     }
+
+
+@pytest.mark.parametrize('seed', ['1', '2', '3'])
+def test_all_processes_have_the_same_order(seed):
+    """Those of pytest-xdist must collect the same; the order of sets differs between them."""
+    code = 'import slow_tests; print(repr(slow_tests.time_of_files(slow_tests.listed())))'
+    own = slow_tests.time_of_files(slow_tests.listed())
+    other = subprocess.run(
+        [sys.executable, '-c', code],
+        env={**os.environ, 'PYTHONHASHSEED': seed, 'PYTHONPATH': str(HELPERS)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert other.stdout.strip() == repr(own)

@@ -60,7 +60,8 @@ def time_of_files(nodes: Iterable[str]) -> dict[str, float]:
     """Return the processor time [s] that each file of these tests may take."""
     slow = listed()
     found = dict.fromkeys(map(file_of, nodes), 0.0)
-    for name in set(map(function_of, nodes)):
+    # one after the other, as they come: sums in the order of a set differ between processes
+    for name in dict.fromkeys(map(function_of, nodes)):
         found[file_of(name)] += slow.get(name, 0.0)
     for node in nodes:
         found[file_of(node)] += 0.0 if function_of(node) in slow else OTHERS
