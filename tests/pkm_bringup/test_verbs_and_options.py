@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from pkm_bringup import cli
+from pkm_bringup.arguments import SERVO
 from pkm_bringup.data_arguments import given_loading
+from pkm_control.gains import BANDWIDTH, DAMPING
 from pkm_identification.estimators.estimator_options import ESTIMATORS, estimators
 from pkm_identification.options import COMMON, LOADING, REDUCTION, SIGNALS, VALIDATION, names
 
@@ -68,3 +70,14 @@ def test_times_of_the_data_become_options_of_loading():
     for further, expected in (([], {'stop': 4.5}), (['--from', '1'], {'start': 1.0, 'stop': 4.5})):
         arguments = cli.build_parser('validate').parse_args([*words, *further])
         assert given_loading(arguments) == expected
+
+
+def test_the_usual_servo_is_that_of_the_controller():
+    """Written in the options as numbers: the parser does not load the controller."""
+    usual = {option.name: option.default for option in SERVO}
+    assert usual == {
+        'bandwidth': BANDWIDTH,
+        'damping': DAMPING,
+        'gain_scale': 1.0,
+        'max_error': None,
+    }

@@ -7,10 +7,13 @@ import pytest
 from every_model import model_of
 
 from pkm_control.control_types import ControllerOptions, OptionsError
+from pkm_control.expected_tracking import expected_tracking
 from pkm_control.gains import servo_gains
 from pkm_control.safeguards.allowed_errors import error_bounds
 from pkm_control.stops import StopEvent
 from pkm_control.supervision import Supervisor
+from pkm_dynamics.trajectories import Execution
+from pkm_identification.excitation import load_excitation
 
 
 @pytest.mark.parametrize(
@@ -72,10 +75,6 @@ def test_given_bounds_count_for_all_and_contradictions_are_named():
 
 def test_twice_what_the_usual_servo_leaves_of_shipped_motions_is_allowed():
     """The bound stops what goes wrong, and no robot that does what it can."""
-    from pkm_control.expected_tracking import expected_tracking
-    from pkm_dynamics.trajectories import Execution
-    from pkm_identification.excitation import load_excitation
-
     for name in ('palida', 'delta', 'five_bar', 'four_bar', 'h4', 'hexel', 'rps_upv'):
         model = model_of(name)
         execution = Execution(load_excitation(name), 1, 1.0, None)

@@ -10,8 +10,8 @@ from pkm_control.control_types import ControllerOptions, OptionsError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
 
-# What a servo of the usual bandwidth leaves of fast motions without a model is a third of these on
-# the library's robots.
+# What a servo of the usual bandwidth leaves of the shipped excitations without a model is half of
+# these at most.
 SLIDING, ROTATING = 0.05, 0.2  # [m], [rad]
 STROKE_SHARE = 0.15  # of its stroke, that a joint may be off at most
 FAULT = 2.0  # times the error of a smooth stop: after it, the robot is not on its path any more
