@@ -157,7 +157,7 @@ class Assembly:
         turn = np.concatenate([rotation, np.eye(3)[None]])
         for index, constraint in enumerate(self.description.constraints):
             rows = np.flatnonzero((tree.row_constraint == index) & (tree.row_kind == DIRECTION_ROW))
-            if len(rows) and constraint.type != 'universal':
+            if len(rows) and constraint.holds != 'universal':
                 parent = turn[tree.row_parent[rows[0]]] @ constraint.parent_origin.rotation
                 child = turn[tree.row_child[rows[0]]] @ constraint.child_origin.rotation
                 yield constraint, rows, parent, child

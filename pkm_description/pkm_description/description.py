@@ -185,6 +185,33 @@ class Constraint:
     parent_axis: Array
     child_axis: Array
     friction: Friction | None = None
+    # of a spherical one that an idle spin goes through: directions (3,) in the parent's and the
+    # child's origin that stay perpendicular, so that the spin stops
+    gauge: tuple[Array, Array] | None = None
+
+    @property
+    def holds(self) -> str:
+        """Type of the joint whose closing rows it has: with a gauge those of a universal one."""
+        return self.type if self.gauge is None else 'universal'
+
+    @property
+    def held_axes(self) -> tuple[Array, Array]:
+        """Directions of parent and child, in their origins, that the closing rows are about."""
+        return (self.parent_axis, self.child_axis) if self.gauge is None else self.gauge
+
+
+@dataclass(frozen=True)
+class IdleSpin:
+    """A rotation of a body that neither platform nor drives notice, about an axis in its frame.
+
+    `point` (3,) [m] and `axis` (3,), zero where the body has no mass. The gauge of `constraint`
+    stops it.
+    """
+
+    body: str
+    point: Array
+    axis: Array
+    constraint: str
 
 
 @dataclass(frozen=True)
@@ -324,6 +351,7 @@ class Description:
     side: str = JOINT  # whose states and efforts the robot's topics have, or `MOTOR`
     # of this machine, by joint, or by motor with that side; no part of the digest
     calibration: Mapping[str, EncoderAndDrive] = field(default_factory=dict)
+    idle_spins: tuple[IdleSpin, ...] = ()
 
     def link(self, name: str) -> Link:
         """Return the link of that name."""

@@ -14,6 +14,7 @@ from pkm_description.home_search import HOME_TOLERANCE, HomeSearch, Requirements
 from pkm_description.kinematic_tree import POINT_ROW
 from pkm_description.readers.chosen_mechanism import links_below
 from pkm_description.rotation_formats import rotation_vector, rpy_from_rotation
+from pkm_description.spins.idle_spins import without_idle_spins
 
 
 def close_at_home(
@@ -39,6 +40,9 @@ def close_at_home(
         ) from None
     _check_closed(search, result.configuration)
     configuration = result.configuration
+    if assembly.mobility(configuration) > len(description.actuators):
+        description = without_idle_spins(description, configuration)
+        assembly = Assembly(description)
     _check_mobility(assembly, configuration)
     _check_consistency(assembly, configuration)
     joints = dict(zip(assembly.tree.joint_names, configuration.joints.tolist(), strict=True))

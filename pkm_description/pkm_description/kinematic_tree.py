@@ -190,8 +190,8 @@ class _Builder:
         child = self.bodies[constraint.child]
         origin_p, origin_c = constraint.parent_origin, constraint.child_origin
         points = (origin_p.position, origin_c.position)
-        axis_p = origin_p.rotation @ constraint.parent_axis
-        axis_c = origin_c.rotation @ constraint.child_axis
+        on_parent, on_child = constraint.held_axes
+        axis_p, axis_c = origin_p.rotation @ on_parent, origin_c.rotation @ on_child
         side = perpendicular_axes(axis_p)
         zero = np.zeros(3)
 
@@ -209,7 +209,7 @@ class _Builder:
         elif constraint.type == 'revolute':
             direction_row(side[0], axis_c)
             direction_row(side[1], axis_c)
-        elif constraint.type == 'universal':
+        elif constraint.holds == 'universal':
             direction_row(axis_p, axis_c)
 
 

@@ -15,6 +15,7 @@ from pkm_description.errors import DescriptionError
 from pkm_description.friction import check_constraint_friction, check_friction_names, with_friction
 from pkm_description.home import close_at_home
 from pkm_description.readers import gepetto, sdf_mechanism
+from pkm_description.readers.ball_joints import without_ball_joints
 from pkm_description.readers.chosen_mechanism import chosen_mechanism
 from pkm_description.readers.mechanism_proposal import proposal_hint
 from pkm_description.readers.urdf_reader import parse_urdf
@@ -136,6 +137,7 @@ def loads(urdf: str, yaml_text: str = '', where: str = 'URDF') -> Description:
 
 def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None) -> Description:
     yaml_text, machine = split_published(yaml_text)
+    urdf = without_ball_joints(urdf, where)
     extra = sidecar.parse_yaml(yaml_text, beside)
     content = chosen_mechanism(parse_urdf(urdf, where), extra)
     actuated = {actuator.joint for actuator in content.actuators}

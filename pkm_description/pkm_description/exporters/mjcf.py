@@ -175,7 +175,7 @@ class _Writer:
         if carriers:
             inertial = inertias.scaled(inertial, 1.0 / (1 + carriers))
         for constraint in closing:
-            if constraint.type == 'universal':
+            if constraint.holds == 'universal':
                 centre = np.asarray(constraint.child_origin.position)
                 part = Inertial(inertias.TINY_MASS, centre, np.zeros((3, 3)))
                 inertial = inertias.without(inertial, part) or inertial

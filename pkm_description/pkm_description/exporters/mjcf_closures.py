@@ -31,10 +31,11 @@ class MjcfClosure:
     def __init__(self, constraint: Constraint, parent: Pose, child: Pose, timestep: float) -> None:
         self.constraint = constraint
         self.solref = numbers([2.0 * timestep, 1.0])
-        axis = parent.rotation @ constraint.parent_axis
+        self.axes = constraint.held_axes
+        axis = parent.rotation @ self.axes[0]
         self.shift = float(axis @ (child.position - parent.position))
-        self.pin = parent.rotation.T @ child.rotation @ constraint.child_axis
-        if constraint.type == 'universal' and abs(self.pin @ constraint.parent_axis) > 1e-6:
+        self.pin = parent.rotation.T @ child.rotation @ self.axes[1]
+        if constraint.holds == 'universal' and abs(self.pin @ self.axes[0]) > 1e-6:
             raise ExportError(
                 f"constraint '{constraint.name}': the axes of a universal joint must be "
                 'perpendicular at home'
@@ -43,7 +44,7 @@ class MjcfClosure:
     @property
     def auxiliary(self) -> str | None:
         """Name of the auxiliary body and its joint."""
-        has_body = self.constraint.type in ('universal', 'prismatic')
+        has_body = self.constraint.holds in ('universal', 'prismatic')
         return f'{self.constraint.name}_auxiliary' if has_body else None
 
     def add_auxiliary(
@@ -62,7 +63,7 @@ class MjcfClosure:
             origin, kind = Pose(origin.position + along, origin.rotation), 'slide'
         name = str(self.auxiliary)
         child = etree.SubElement(body, 'body', name=name, **pose_attributes(origin))
-        axis = numbers(constraint.parent_axis)
+        axis = numbers(self.axes[0])
         joint = etree.SubElement(child, 'joint', name=name, type=kind, axis=axis)
         carried = None
         if constraint.type == 'prismatic':
@@ -82,7 +83,7 @@ class MjcfClosure:
         at_parent, at_child = constraint.parent_origin, constraint.child_origin
         if self.auxiliary is not None:
             parent, at_parent = bodies[self.auxiliary], Pose()
-        axes = [constraint.parent_axis, constraint.child_axis]
+        axes = list(self.axes)
         name = constraint.name
         if constraint.type in ('fixed', 'prismatic'):
             self._equality(equality, 'weld', name, (parent, at_parent), (child, at_child))
@@ -93,9 +94,9 @@ class MjcfClosure:
                 f"constraint '{name}': MJCF cannot hold a closure of type '{constraint.type}'; "
                 'fixed, spherical, revolute, universal and prismatic are supported'
             )
-        if constraint.type == 'universal':
+        if constraint.holds == 'universal':
             axes[0] = self.pin
-        if constraint.type in ('revolute', 'universal'):
+        if constraint.holds in ('revolute', 'universal'):
             first = (parent, _along(at_parent, axes[0]))
             second = (child, _along(at_child, axes[1]))
             self._equality(equality, 'connect', f'{name}_axis', first, second)

@@ -157,12 +157,9 @@ class _Reader:
         return Link(name, Inertial(xml.number(mass, 'value'), frame.position, frozen(turned)))
 
     def _joint(self, element: etree._Element) -> Joint:
-        name, hint = xml.name_of(element), ''
-        if element.get('type') in ('spherical', 'ball', 'universal', 'planar'):
-            hint = (
-                ': a universal joint is two revolute joints with a link between them, a spherical '
-                'one a <constraint> or three revolute joints'
-            )
+        name, hint = xml.name_of(element), ', spherical'
+        if element.get('type') in ('universal', 'planar'):
+            hint = ': a universal joint is two revolute joints with a link between them'
         kind = _type(element, JOINT_TYPES, hint)
         self._children(element, JOINT_ELEMENTS)
         moves = kind not in ('fixed', 'floating')

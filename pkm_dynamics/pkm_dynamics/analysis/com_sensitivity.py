@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
-from pkm_dynamics.parameters.parameter_table import checked_parameters
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
 
 
@@ -45,7 +44,7 @@ def com_sensitivity(
     `parameters` (n_p,) are standard parameters; the description's when absent. A body
     whose mass there is not positive has no centre and is left out.
     """
-    values = checked_parameters(parameters, model.nominal_parameters)
+    values = model.counting_parameters(parameters)
     terms = ParameterTerms.of(model)
     regressor = model.regressor(motion)
     names, found = [], []

@@ -30,7 +30,6 @@ from pkm_dynamics.equations.body_regressors import local, local_columns, wrench_
 from pkm_dynamics.kinematics.body_motion import BodyMotion, body_accelerations, shifted
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
-from pkm_dynamics.parameters.parameter_table import checked_parameters
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
 
 GROUPS = (
@@ -82,7 +81,7 @@ def contributions(
     The standard parameters (n_p,) are the description's when absent; TrajectoryError where
     their shape is wrong.
     """
-    values = checked_parameters(parameters, model.nominal_parameters)
+    values = model.counting_parameters(parameters)
     terms, bodies = ParameterTerms.of(model), model.body_motion(motion)
     forces_of = _BodyForces(bodies, terms, values)
     tree = bodies.geometry.layout.tree

@@ -93,7 +93,7 @@ class _Writer:
         self.model, self.m, self.name = model, model.mechanism, name
         self.friction = friction
         self.is_inline = equations.is_inline(self.m)
-        self.known = model.nominal_parameters[: self.m.n_parameters].tolist()
+        self.known = model.counting_parameters(None)[: self.m.n_parameters].tolist()
         self.losses = self._losses()
 
     def _losses(self) -> list[str]:

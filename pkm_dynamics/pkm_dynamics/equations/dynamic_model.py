@@ -73,7 +73,7 @@ class DynamicModel(KinematicModel):
         self, motion: PlatformMotion, parameters: ArrayLike | None = None
     ) -> tuple[JointStates, Floats]:
         """Return the same with friction that has no past: states of the drives do not count."""
-        values = checked_parameters(parameters, self.nominal_parameters)
+        values = self.counting_parameters(parameters)
         compiled = self.mechanism.n_parameters
         mode, joints, *state = self._state(motion)
         velocity, acceleration, forces = force_kernels.states_and_forces(
@@ -124,6 +124,7 @@ class DynamicModel(KinematicModel):
         code = self._motion_code(mode, 'columns', 'inertial')
         regressor = force_kernels.regressor(self._layout, code, mode, *state)
         self._refuse_singular(regressor[:, 0])
+        self.count_averages(regressor)
         heat = None
         if (past := self.past_of(motion)) is not None:
             self.drive_states.write(regressor, past)

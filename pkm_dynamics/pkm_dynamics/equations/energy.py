@@ -82,6 +82,8 @@ def body_energy_parts(
     potential = spread(terms, height, model.n_p)
     positions = motion.joints[:, model.mechanism.actuated_scalar]
     potential[:, model.drive_columns] = model.drive_forces.potentials(positions)
+    for part in (kinetic, potential):
+        model.count_averages(part)
     return kinetic, potential
 
 

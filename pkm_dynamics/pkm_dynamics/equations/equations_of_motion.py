@@ -27,7 +27,6 @@ from pkm_dynamics.equations.wrench import PlatformWrench
 from pkm_dynamics.kinematics.body_motion import BodyMotion, build_body_motion
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import JointStates, PlatformMotion
-from pkm_dynamics.parameters.parameter_table import checked_parameters
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
 
 Forces = Callable[[float, Floats, Floats], ArrayLike] | ArrayLike | None
@@ -59,7 +58,7 @@ class EquationsOfMotion:
         parameters: ArrayLike | None,
     ) -> None:
         self.model = model
-        self.values = checked_parameters(parameters, model.nominal_parameters)
+        self.values = model.counting_parameters(parameters)
         self.terms = ParameterTerms.of(model)
         self.wrench = wrench
         self.count = 0

@@ -23,7 +23,6 @@ from pkm_dynamics.equations.wrench import PlatformWrench, body_wrench_forces
 from pkm_dynamics.kinematics.body_motion import BodyMotion
 from pkm_dynamics.kinematics.kinematic_model import actuator_rates_of
 from pkm_dynamics.motion import PlatformMotion
-from pkm_dynamics.parameters.parameter_table import checked_parameters
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
 
 
@@ -52,7 +51,7 @@ def forward_dynamics(
     Raises TrajectoryError where a shape is wrong, SimulationError where the mass matrix of a
     sample is not positive definite, KinematicsError where load friction locks the mechanism.
     """
-    values = checked_parameters(parameters, model.nominal_parameters)
+    values = model.counting_parameters(parameters)
     given = checked_forces(model, forces, len(state))
     terms = ParameterTerms.of(model)
     bodies = model.body_motion(with_joint_rates(model, state))
@@ -95,7 +94,7 @@ def mass_matrix(
 
     Positive definite where the parameters are physical. Velocities do not matter.
     """
-    values = checked_parameters(parameters, model.nominal_parameters)
+    values = model.counting_parameters(parameters)
     bodies, terms = model.body_motion(with_joint_rates(model, state)), ParameterTerms.of(model)
     return body_mass_matrix(bodies, terms, values, inertia_matrices(values[terms.columns]))
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from pkm_description import Description, EstimationError, KinematicsError, TrajectoryError
 from pkm_description.assembly import Assembly
 from pkm_description.description import frozen
+from pkm_description.spins.round_bodies import averaging
 from pkm_description.tree_geometry import TreeLayout
 from pkm_dynamics.array_types import Booleans, Floats
 from pkm_dynamics.codegen.program_set import ProgramSet
@@ -24,7 +25,13 @@ from pkm_dynamics.kinematics.restricted_poses import Configurations
 from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import build_mechanism, layout_of
 from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, rotations, samples
-from pkm_dynamics.parameters.parameter_table import load_table, rubbing_places, zero_mask
+from pkm_dynamics.parameters.parameter_table import (
+    INERTIAL_NAMES,
+    checked_parameters,
+    load_table,
+    rubbing_places,
+    zero_mask,
+)
 
 
 class KinematicModel:
@@ -60,6 +67,12 @@ class KinematicModel:
         ends = np.array([astuple(limit) for limit in limits]).reshape(-1, 4).T
         self.lower, self.upper, self.velocity_limit, self.force_limit = map(frozen, ends)
         self.force_constants = frozen([a.force_constant for a in description.actuators])
+        first = {name: index for index, name in enumerate(table.names)}
+        self._averaged = [
+            (slice(start, start + len(INERTIAL_NAMES)), averaging(spin.point, spin.axis))
+            for spin in description.idle_spins
+            if (start := first.get(f'{spin.body}.{INERTIAL_NAMES[0]}')) is not None
+        ]
         self._positions = Positions(self._assembly, self.mechanism, self._programs)
         _ = self.zero_parameter_mask  # refuses patterns that match nothing
 
@@ -101,6 +114,22 @@ class KinematicModel:
     def platform_determines_joints(self) -> bool:
         """Whether the platform has six degrees of freedom and floats."""
         return bool(self.mechanism.independent_is_platform)
+
+    def counting_parameters(self, parameters: ArrayLike | None) -> Floats:
+        """Standard parameters (n_p,) as forces feel them, the description's when absent.
+
+        Bodies that spin idly count with their average over all angles of the spin, without inertia
+        about its axis. Raises TrajectoryError where the shape is wrong or one is not finite.
+        """
+        values = checked_parameters(parameters, self.nominal_parameters)
+        for columns, average in self._averaged:
+            values[columns] = average @ values[columns]
+        return values
+
+    def count_averages(self, columns: Floats) -> None:
+        """Let columns (..., n_p) of a regressor be those of `counting_parameters`, in place."""
+        for own, average in self._averaged:
+            columns[..., own] = columns[..., own] @ average
 
     def parameter_mask(self, kind: str) -> Booleans:
         """Which parameters (n_p,) are of a kind: rigid_body, friction, rotor or drive."""

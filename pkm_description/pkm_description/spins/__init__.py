@@ -1,0 +1,1 @@
+"""Spins that neither platform nor drives notice, such as those of rods between ball joints."""
