@@ -11,12 +11,14 @@ from pkm_description.assembly import Assembly
 from pkm_description.description import Description, Inertial, Joint, Link
 from pkm_description.errors import listed
 from pkm_description.mobility import actuation_margin, constraint_rows, rounded_angles
+from pkm_description.spins.round_bodies import asymmetry, off_axis
 
 NEAR_SINGULAR = 1e-3
 NEAR_LIMIT = 0.02  # of the stroke
 GYRATION = (1e-3, 3.0)  # usual radii of gyration in units of the mechanism's size
 FAR_COM = 5.0  # centres of mass further from their frame than this, in the same unit
 USUAL_GRAVITY = (9.7, 9.9)
+ROUND = 1e-3  # part by which a body that spins idly may deviate from a round one unsaid
 
 
 def remarks(description: Description) -> list[str]:
@@ -26,6 +28,7 @@ def remarks(description: Description) -> list[str]:
     found += _about_drives(description)
     found += _about_passive_joints(description)
     found += _about_bodies(description, assembly)
+    found += _about_spins(description)
     found += _about_home(description, assembly)
     found += _about_designs(description)
     size = float(np.linalg.norm(description.gravity))
@@ -129,6 +132,17 @@ def _about_bodies(description: Description, assembly: Assembly) -> list[str]:
                 f'mechanism of {size:.3g} m: is it in metres?'
             )
     return found
+
+
+def _about_spins(description: Description) -> list[str]:
+    """Bodies that spin idly and are not quite round: their pendulum motion is left out."""
+    oval = []
+    for spin in description.idle_spins:
+        body = description.link(spin.body).inertial
+        if body is not None and body.mass > 0.0:
+            size = max(off_axis(body, spin.point, spin.axis), asymmetry(body, spin.axis))
+            oval += [spin.body] if size > ROUND else []
+    return _said({'idle spins of bodies that are not quite round, counted as if they were': oval})
 
 
 def _about_home(description: Description, assembly: Assembly) -> list[str]:

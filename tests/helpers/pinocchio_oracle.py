@@ -18,9 +18,10 @@ from pkm_dynamics import ClosedChainModel, PlatformMotion
 class PinocchioOracle:
     """Closed-chain forces of one description."""
 
-    def __init__(self, description: Description) -> None:
+    def __init__(self, description: Description, urdf: str | None = None) -> None:
+        """`urdf` stands for the description's own, where bodies shall have other inertias."""
         self.description = description
-        self.model = pin.buildModelFromXML(description.urdf)
+        self.model = pin.buildModelFromXML(description.urdf if urdf is None else urdf)
         self.model.gravity.linear = np.array(description.gravity)
         self.data = self.model.createData()
 
@@ -33,7 +34,9 @@ class PinocchioOracle:
         """Pinocchio's q of joint positions by name and a pose of the platform."""
         q = pin.neutral(self.model)
         for name, value in joints.items():
-            q[self.model.joints[self.model.getJointId(name)].idx_q] = value
+            joint = self.model.joints[self.model.getJointId(name)]
+            turned = [value] if joint.nq == 1 else [np.cos(value), np.sin(value)]  # continuous
+            q[joint.idx_q : joint.idx_q + joint.nq] = turned
         for joint in self.description.joints:
             if joint.type == 'floating':
                 index = self.model.joints[self.model.getJointId(joint.name)].idx_q

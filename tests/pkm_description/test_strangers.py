@@ -262,11 +262,11 @@ MISTAKES = {
         '<child link="platform"/></joint><constraint',
         "'platform' is the child of both joint 'tool' and joint 'extra'; close the loop with a",
     ),
-    'spherical joint in the tree': (
+    'universal joint in the tree': (
         'six_rus',
         '<joint name="cardan${n}b" type="revolute">',
-        '<joint name="cardan${n}b" type="spherical">',
-        "joint 'cardan1b' has the unknown type 'spherical'.*three revolute joints",
+        '<joint name="cardan${n}b" type="universal">',
+        "joint 'cardan1b' has the unknown type 'universal'.*two revolute joints",
     ),
     'floating joint elsewhere': (
         'planar',

@@ -45,6 +45,7 @@ def _print_head(content: dict[str, Any]) -> None:
     gap = f', closure gap {home["closure_gap"]:.1e} m' if loops else ''
     lines = [
         ('mobility', f'{content["mobility"]}: {_counted(content)}'),
+        *_spin_lines(content['idle_spins']),
         ('tree', joints),
         ('loops', closing if loops else 'none'),
         ('mass', f'{content["total_mass"]:.5g} kg, {moving} of it moves'),
@@ -62,6 +63,13 @@ def _counted(content: dict[str, Any]) -> str:
     drives, free = len(content['drives']), content['free_joints']
     text = f'{drives} drive{"" if drives == 1 else "s"}'
     return text + (f' and {len(free)} free ({", ".join(free)})' if free else '')
+
+
+def _spin_lines(spins: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    if not spins:
+        return []
+    bodies = ', '.join(spin['body'] for spin in spins)
+    return [('idle spins', f'{len(spins)} ({bodies}): not measured, without force; see the README')]
 
 
 def _workspace_lines(workspace: dict[str, Any]) -> list[tuple[str, str]]:

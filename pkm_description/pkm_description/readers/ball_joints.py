@@ -42,7 +42,7 @@ def _replace(root: etree._Element, element: etree._Element) -> None:
     name = xml.name_of(element)
     for tag in (str(item.tag) for item in element if item.tag not in _BETWEEN):
         raise DescriptionError(
-            f"ball joint '{name}' has <{tag}>, which its three angles cannot have: leave it out, or "
+            f"ball joint '{name}' has <{tag}>, which its three angles cannot have: leave it out or "
             'write the joint as <constraint type="spherical">, which may have friction and, in '
             'the YAML, an aperture'
         )
@@ -114,7 +114,9 @@ def _axis_of_parent(root: etree._Element, parent: str) -> Array | None:
         turns = joint.get('type') in ('revolute', 'continuous')
         if turns and end is not None and end.get('link') == parent:
             axis = xml.only(joint, 'axis')
-            found = np.array((1.0, 0.0, 0.0) if axis is None else xml.vector(axis, 'xyz', (1, 0, 0)))
+            found = np.array(
+                (1.0, 0.0, 0.0) if axis is None else xml.vector(axis, 'xyz', (1, 0, 0))
+            )
             size = float(np.linalg.norm(found))
             return found / size if size > 0.0 else None
     return None

@@ -71,10 +71,12 @@ def without_idle_spins(description: Description, home: Configuration) -> Descrip
     Raises DescriptionError where a body spins like that which is not round.
     """
     assembly = Assembly(description)
+    configurations = list(_configurations(assembly, home))
+    rows = [_held_rows(assembly, each) for each in configurations]
     found: list[IdleSpin] = []
     gauged: dict[str, Constraint] = {}
-    for coordinates in _null_groups(assembly, home):
-        samples = _samples(assembly, home, coordinates)
+    for coordinates in _null_groups(rows):
+        samples = _samples(assembly, configurations, rows, coordinates)
         spins = _spins(assembly, samples) if samples else []
         constraint = _with_gauge(assembly, samples, gauged) if spins else None
         if constraint is not None:
@@ -109,13 +111,15 @@ def _null_space(rows: Floats, chosen: NDArray[np.int64] | None = None) -> Floats
     return np.asarray(right[rank:].T)
 
 
-def _null_groups(assembly: Assembly, home: Configuration) -> list[NDArray[np.int64]]:
-    """Coordinates of each null motion that shares none with the others."""
-    null = _null_space(_held_rows(assembly, home))
-    coupled = np.abs(null @ null.T) > _MOVES
+def _null_groups(rows: list[Floats]) -> list[NDArray[np.int64]]:
+    """Coordinates of each null motion that shares none with the others in any configuration."""
+    coupled = np.zeros((rows[0].shape[1],) * 2, dtype=bool)
+    for each in rows:
+        null = _null_space(each)
+        coupled |= np.abs(null @ null.T) > _MOVES
     groups, left = [], set(np.flatnonzero(coupled.any(axis=1)).tolist())
     while left:
-        group, fresh = set(), {min(left)}
+        group, fresh = set[int](), {min(left)}
         while fresh:
             group |= fresh
             fresh = set(np.flatnonzero(coupled[sorted(fresh)].any(axis=0)).tolist()) - group
@@ -125,13 +129,16 @@ def _null_groups(assembly: Assembly, home: Configuration) -> list[NDArray[np.int
 
 
 def _samples(
-    assembly: Assembly, home: Configuration, coordinates: NDArray[np.int64]
+    assembly: Assembly,
+    configurations: list[Configuration],
+    rows: list[Floats],
+    coordinates: NDArray[np.int64],
 ) -> list[_Sample]:
-    """Sample the group's one null motion at several configurations; empty where it has not one."""
+    """Sample the group's one null motion at all configurations; empty where it has not one."""
     columns = np.where(assembly.tree.lengths, assembly.size, 1.0)
     samples = []
-    for configuration in _configurations(assembly, home):
-        null = _null_space(_held_rows(assembly, configuration), coordinates)
+    for configuration, held in zip(configurations, rows, strict=True):
+        null = _null_space(held, coordinates)
         if null.shape[1] != 1:
             return []
         rates = np.zeros(assembly.tree.n_v)
