@@ -6,7 +6,7 @@ from setuptools import find_packages, setup
 
 PACKAGE = 'pkm_bringup'
 DATA_PATTERNS = [
-    f'*.{kind}' for kind in 'yaml yml xacro urdf xml json csv typed pyi js css'.split()
+    f'*.{kind}' for kind in 'yaml yml xacro urdf xml json csv typed pyi js css j2'.split()
 ]
 
 

@@ -32,6 +32,7 @@ VERBS = (
     'validate',
     'compare',
     'monitor',
+    'report',
     'view',
     'learned',
     'study',

@@ -18,9 +18,9 @@ from pkm_bringup.views.identification_view import (
     lopsided_friction,
     not_determined,
     parameter_columns,
-    print_quality,
     print_verdict,
     processing_lines,
+    remarks,
 )
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification import identify
@@ -98,11 +98,10 @@ def test_lines_name_the_recording_where_there_are_several(model, recorded, capsy
     options = {'method': 'filter', 'cutoff': 12.0}
     result = identify([recorded, second], model, 'wls', **options)
     print_verdict(result)
-    print_quality(result)
-    shown = capsys.readouterr()
+    told, shown = remarks(result), capsys.readouterr()
     (clock,) = [line for line in shown.out.splitlines() if line.startswith('  clock')]
     assert clock.startswith('  clock 2: jitter of the stamps') and 'interval 0.002 s' in clock
-    (coarse,) = [line for line in shown.err.splitlines() if 'coarse' in line]
+    (coarse,) = [line for line in told if 'coarse' in line]
     assert coarse.startswith('data 2: coarse resolution of the position of ')
     assert all(name in coarse for name in model.actuated_joints) and 'steps of 0.001;' in coarse
     (warning,) = result.diagnostics.warnings
@@ -229,7 +228,9 @@ def test_shapes_of_laws_that_are_held_have_no_deviation_of_zero(capsys):
         {'name': 'a.power_force', 'value': 2.0, 'standard_deviation': 0.1, 'relative': 5.0},
         {'name': 'a.power_exponent', 'value': 0.3, 'standard_deviation': 0.0, 'relative': 0.0},
     ]
-    rows = [{**row, 'low': 0.2, 'high': 0.4, 'unit': '1'} for row in rows]
+    rows = [
+        {**row, 'low': 0.2, 'high': 0.4, 'unit': '1', 'expression': row['name']} for row in rows
+    ]
     print_columns(rows, parameter_columns('95 %'))
     estimated, held = (line.split() for line in capsys.readouterr().out.splitlines()[2:])
     assert estimated == ['a.power_force', '2', '0.1', '5', '0.2', '0.4', '1']

@@ -17,6 +17,8 @@ from pkm_bringup.demo import summary
 from pkm_bringup.demo.scenario import DemoOptions, DemoResult, Knowledge, Scenario
 from pkm_bringup.nodes.robot_client import RobotClient
 from pkm_bringup.processes import NodeProcesses
+from pkm_bringup.reports.document import write_report
+from pkm_bringup.reports.run_files import files_of
 from pkm_description import PkmError
 from pkm_dynamics import ClosedChainModel
 
@@ -52,6 +54,8 @@ def run_demo(options: DemoOptions, as_json: bool = False) -> DemoResult:
     report = summary.as_dict(result, model, files)
     files['summary'] = output / 'summary.json'
     files['summary'].write_text(json.dumps(report, indent=2) + '\n', encoding='utf-8')
+    files['report'] = output / 'report.html'
+    write_report([files_of(str(output))], files['report'], options.robot)
     summary.print_summary(console, result, files)
     console.print(f'done in {time.monotonic() - begun:.0f} s')
     if as_json:

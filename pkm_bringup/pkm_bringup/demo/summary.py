@@ -11,11 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from pkm_bringup.demo.scenario import HIGH_GAINS, DemoResult, Identification
+from pkm_bringup.views.tracking_view import tracked_run
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import Validation
-from pkm_identification.arrays import Array
-from pkm_identification.datasets.bags.bag_reader import matching, read_bag
-from pkm_identification.datasets.bags.bag_recording import RUN, STATE
 from pkm_identification.result.verdict import verdict_of
 
 MEASURED_COLOUR = '0.65'
@@ -187,12 +185,13 @@ def draw_tracking(bags: dict[str, Path], joint_names: list[str], path: Path, tit
     """Position errors of each actuator over the circle, one line a run."""
     figure, axes = _grid(joint_names, 'error [mm]', 'time at full speed [s]', same_scale=True)
     for colour, (name, bag) in zip(COLOURS, bags.items(), strict=False):
-        time, error = tracking_errors(bag, joint_names)
-        shown = time <= SHOWN_TIME
-        rms = 1e3 * float(np.sqrt(np.mean(error**2)))
+        run = tracked_run(bag, joint_names)
+        assert run is not None  # the demo records its controller
+        shown = run.time <= SHOWN_TIME
         for k, axis in enumerate(axes):
-            label = f'{name} ({rms:.3f} mm RMS)'
-            axis.plot(time[shown], 1e3 * error[shown, k], color=colour, lw=0.9, label=label)
+            label = f'{name} ({1e3 * run.overall:.3f} mm RMS)'
+            error = 1e3 * run.errors[shown, k]
+            axis.plot(run.time[shown], error, color=colour, lw=0.9, label=label)
     return _save(figure, axes, path, title)
 
 
@@ -223,16 +222,3 @@ def _save(figure: Any, axes: list[Any], path: Path, title: str) -> Path:
     figure.suptitle(title)
     figure.savefig(path, dpi=120)
     return path
-
-
-def tracking_errors(bag: Path, joint_names: list[str]) -> tuple[Array, Array]:
-    """Times (N,) [s] at full speed and desired minus measured positions (N, n_a) [m, rad]."""
-    wanted = ('phase', 'trajectory_time', 'desired_position', 'position')
-    recording = read_bag(bag, [STATE], numbers={STATE: wanted})
-    topic = matching(list(recording.topics), STATE)[0]
-    table = recording.table(topic)
-    running = table.numbers('phase') == RUN
-    names, columns = table.by_joint(('desired_position', 'position'))
-    order = [names.index(name) for name in joint_names]
-    error = (columns['desired_position'] - columns['position'])[running][:, order]
-    return table.numbers('trajectory_time')[running], error

@@ -9,6 +9,11 @@ from typing import Any
 from pkm_description.errors import EstimationError
 from pkm_identification import IdentificationResult
 
+EXPLAINED = (
+    'solid: forces of held-out parts, predicted in the band that holds the motion (dotted),\n'
+    'over the band of the parameters; dashed: measured forces, over the band of the prediction'
+)
+
 
 def band_choices(result: IdentificationResult) -> list[dict[str, Any]]:
     """Return the choices of bands, each once; `EstimationError` where none was made."""
@@ -28,10 +33,18 @@ def band_choices(result: IdentificationResult) -> list[dict[str, Any]]:
 def plot_bands(result: IdentificationResult, path: Path) -> None:
     """Draw the error of the forces of held-out parts over the cutoff; a line a choice."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import LogFormatter
 
     figure = Figure(figsize=(7, 4.5), layout='constrained')
     axis = figure.subplots()
+    draw_bands(axis, result)
+    axis.set_title(EXPLAINED, fontsize='medium')
+    figure.savefig(path, dpi=110)
+
+
+def draw_bands(axis: Any, result: IdentificationResult) -> None:
+    """Draw them on an axis; see `EXPLAINED`."""
+    from matplotlib.ticker import LogFormatter
+
     for number, choice in enumerate(band_choices(result)):
         trials, colour = choice['trials'], f'C{number}'
         cutoffs = [trial['cutoff'] for trial in trials]
@@ -50,14 +63,8 @@ def plot_bands(result: IdentificationResult, path: Path) -> None:
         each.set_minor_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))
     axis.set_xlabel('cutoff [Hz]')
     axis.set_ylabel('relative RMS error [%]')
-    axis.set_title(
-        'solid: forces of held-out parts, predicted in the band that holds the motion (dotted),\n'
-        'over the band of the parameters; dashed: measured forces, over the band of the prediction',
-        fontsize='medium',
-    )
     axis.grid(which='both', alpha=0.25)
     axis.legend()
-    figure.savefig(path, dpi=110)
 
 
 def _draw_prediction(axis: Any, prediction: Mapping[str, Any] | None, colour: str) -> None:

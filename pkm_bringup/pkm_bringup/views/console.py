@@ -9,12 +9,22 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 QUIET_TIME = 2.0  # [s] without a word
 LONGEST_PAUSE = 16.0  # [s] between two lines about the same thing where there is no terminal
 
 Column = str | tuple[str, str] | Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Plain values in rows, for the terminal and for pages."""
+
+    header: tuple[str, ...]
+    rows: list[list[Any]]  # texts, numbers, whether something holds; None: nothing to say
+    title: str = ''
 
 
 class Update(Protocol):
@@ -50,10 +60,10 @@ def print_table(
     header: Sequence[str], rows: Iterable[Sequence[Any]], title: str = '', indent: str = ''
 ) -> None:
     """Print a table on stdout: texts to the left, numbers to the right, nothing cut off."""
-    rows = list(rows)
-    cells = [[_cell(value) for value in row] for row in rows]
+    table = Table(tuple(header), [list(row) for row in rows], title)
+    cells = [[cell_text(value) for value in row] for row in table.rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-    right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(header))]
+    right = number_columns(table)
     lines = [f'{indent}{title}'] if title else []
     for line in [list(header), ['-' * width for width in widths], *cells]:
         parts = [
@@ -72,8 +82,26 @@ def print_columns(
     A column is a key of the rows, a key and a format (one that ends in % is of 100 times the
     value), or a function of the row.
     """
+    show(table_of(rows, columns, title))
+
+
+def table_of(
+    rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Column], title: str = ''
+) -> Table:
+    """Return the table of rows whose columns are declared by their headers; see `print_columns`."""
     cells = [[_value(row, column) for column in columns.values()] for row in rows]
-    print_table(tuple(columns), cells, title)
+    return Table(tuple(columns), cells, title)
+
+
+def show(table: Table) -> None:
+    """Print a table on stdout; see `print_table`."""
+    print_table(table.header, table.rows, table.title)
+
+
+def number_columns(table: Table) -> list[bool]:
+    """Whether each column holds numbers alone, which stand to the right."""
+    count, rows = len(table.header), table.rows
+    return [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(count)]
 
 
 def _value(row: Mapping[str, Any], column: Column) -> Any:
@@ -152,7 +180,8 @@ def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def _cell(value: Any) -> str:
+def cell_text(value: Any) -> str:
+    """Return how a value of a table is written: a number with five digits."""
     if value is None or isinstance(value, bool):
         return {None: '-', True: 'yes', False: 'no'}[value]
     return f'{value:.5g}' if isinstance(value, float) else str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from pkm_bringup.views.console import print_columns, print_table
+from pkm_bringup.views.console import Table, print_table, show, table_of
 from pkm_identification.datasets.tables.table_figures import ColumnFigures
 from pkm_identification.requests.look_request import SIGNALS, Look
 
@@ -28,22 +28,33 @@ def print_look(look: Look) -> None:
     if recording is not None:
         if look.columns:
             sys.stdout.write('\n')
-        signals = [name for name in SIGNALS if any(name in row for row in look.ranges())]
-        print_columns(
-            look.ranges(),
-            {'joint': 'joint'} | {f'{name} {UNITS[name]}': _range_of(name) for name in signals},
-        )
+        show(range_table(look))
+        sys.stdout.write('\n')
+    for line in look_lines(look):
+        sys.stdout.write(f'{line}\n')
+    sys.stdout.flush()
+
+
+def range_table(look: Look) -> Table:
+    """Return the smallest and largest value of each signal, one row a joint."""
+    rows = look.ranges()
+    signals = [name for name in SIGNALS if any(name in row for row in rows)]
+    columns = {'joint': 'joint'} | {f'{name} {UNITS[name]}': _range_of(name) for name in signals}
+    return table_of(rows, columns)
+
+
+def look_lines(look: Look) -> list[str]:
+    """Return sentences: samples and rate, defects, warnings."""
+    recording, lines = look.recording, []
+    if recording is not None:
         period = '' if recording.period is None else f', period {recording.period:g} s'
         interval = recording.interval if look.quality is None else look.quality.interval
-        sys.stdout.write(
-            f'\n{len(recording)} samples in {recording.duration:.6g} s, one every '
-            f'{1e3 * interval:.6g} ms ({1 / interval:.5g} Hz){period}\n'
+        lines.append(
+            f'{len(recording)} samples in {recording.duration:.6g} s, one every '
+            f'{1e3 * interval:.6g} ms ({1 / interval:.5g} Hz){period}'
         )
-    for defect in () if look.quality is None else look.quality.defects:
-        sys.stdout.write(f'{defect.line()}\n')
-    for warning in look.warnings:
-        sys.stdout.write(f'{warning}\n')
-    sys.stdout.flush()
+    defects = () if look.quality is None else look.quality.defects
+    return [*lines, *(defect.line() for defect in defects), *look.warnings]
 
 
 def _column_row(column: ColumnFigures) -> tuple[Any, ...]:

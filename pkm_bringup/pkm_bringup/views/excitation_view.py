@@ -6,9 +6,19 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pkm_bringup.views.console import Column, print_columns, print_table
+from pkm_bringup.trajectory_inputs import facts_of
+from pkm_bringup.views.console import Column, Table, print_columns, print_table, show, table_of
+from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.margins import FeasibilityReport, Margin
+from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.excitation import ExcitationDesign
+from pkm_identification.excitation.motion_figures import (
+    design_figures,
+    excitation_figures,
+    noise_covariance,
+)
+from pkm_identification.excitation_options import NOISE
 
 NOISE_TEXTS = {
     'unit': 'variance 1 [N^2, N^2 m^2] in every sample',
@@ -32,41 +42,105 @@ def runs_text(content: dict[str, Any]) -> str:
     return f'one {what}' if content['periods'] == 1 else f'{content["periods"]} {what}s'
 
 
+def excitation_content(
+    model: ClosedChainModel,
+    trajectory: Trajectory,
+    design: ExcitationDesign | None,
+    report: FeasibilityReport,
+    *,
+    ramp_time: float,
+    periods: int = 1,
+    noise: str | None = None,
+) -> dict[str, Any]:
+    """Return what a motion is worth and what it leaves of the limits, as plain values.
+
+    `design` is the design that it is of, if any, `report` what `check_motion` says of it. The
+    figures are None where there are none, with the reason.
+    """
+    return {
+        **facts_of(trajectory, model),
+        'harmonics': getattr(trajectory, 'harmonics', None),
+        'periods': periods,
+        'ramp_time': ramp_time if trajectory.period is not None else None,
+        **_figures(model, trajectory, design, periods, noise),
+        'feasible': report.feasible,
+        'margins': margin_rows(report),
+    }
+
+
+def _figures(
+    model: ClosedChainModel,
+    trajectory: Trajectory,
+    design: ExcitationDesign | None,
+    periods: int,
+    noise: str | None,
+) -> dict[str, Any]:
+    """Return the figures, of which noise they are, and the reason where there are none."""
+    try:
+        if design is not None:
+            figures, noise = design_figures(model, design, periods, noise)
+        else:
+            noise = noise or NOISE.default
+            covariance = noise_covariance(model, noise)
+            figures = excitation_figures(model, trajectory, periods, covariance=covariance)
+    except EstimationError as error:
+        return {'noise': noise, 'figures': None, 'reason': str(error)}
+    prior = design is not None and design.prior is not None
+    return {'noise': noise, 'prior': prior, 'figures': figures, 'reason': ''}
+
+
 def print_excitation(content: dict[str, Any]) -> None:
     """Print figures and margins of a motion."""
-    out, figures = sys.stdout.write, content['figures']
+    for line in excitation_lines(content):
+        sys.stdout.write(f'{line}\n\n')
+    for table in figure_tables(content):
+        show(table)
+        sys.stdout.write('\n')
+    show(margin_table(content['margins']))
+
+
+def excitation_lines(content: dict[str, Any]) -> list[str]:
+    """Return sentences on a motion: its kind, what it does not excite, the noise assumed."""
+    figures = content['figures']
     harmonics = '' if content['harmonics'] is None else f', {content["harmonics"]} harmonics'
-    out(
+    lines = [
         f'{content["type"]} trajectory of {content["robot"]} in {content["coordinates"]} '
-        f'coordinates, {content["duration"]:.5g} s{harmonics}\n\n'
-    )
+        f'coordinates, {content["duration"]:.5g} s{harmonics}'
+    ]
     if figures is None:
-        out(f'no figures: {content["reason"]}\n\n')
-    else:
-        if figures['rank'] < figures['parameters']:
-            out(
-                f'the motion excites only {figures["rank"]:.0f} of {figures["parameters"]} '
-                'parameter directions\n\n'
-            )
-        rows: list[tuple[Any, ...]] = [(CRITERIA[key], figures[key]) for key in CRITERIA]
-        known = ' and what was known before' if content['prior'] else ''
-        header = f'{runs_text(content)}{known}, {figures["samples"]} samples'
-        print_table((f'{figures["parameters"]} parameters, SI units', header), rows)
-        out('\n')
-        rows = [
-            (name, value, figures['nominal'][name], figures['units'][name])
-            for name, value in figures['standard_deviation'].items()
-        ]
-        print_table(('parameter', 'standard deviation', 'nominal', 'unit'), rows)
-        out('\n')
-        rows = [
-            (label, direction['standard_deviation'], _main(direction['components']))
-            for label, direction in zip(ENDS, figures['directions'], strict=True)
-        ]
-        columns = ('combination of parameters, SI units', 'standard deviation', 'main components')
-        print_table(columns, rows)
-        out(f'\nnoise of the forces: {NOISE_TEXTS[content["noise"]]}\n\n')
-    print_margins(content['margins'])
+        return [*lines, f'no figures: {content["reason"]}']
+    if figures['rank'] < figures['parameters']:
+        lines.append(
+            f'the motion excites only {figures["rank"]:.0f} of {figures["parameters"]} '
+            'parameter directions'
+        )
+    return [*lines, f'noise of the forces: {NOISE_TEXTS[content["noise"]]}']
+
+
+def figure_tables(content: dict[str, Any]) -> list[Table]:
+    """Return criteria, expected deviations of parameters, and best and worst directions."""
+    figures = content['figures']
+    if figures is None:
+        return []
+    known = ' and what was known before' if content['prior'] else ''
+    header = f'{runs_text(content)}{known}, {figures["samples"]} samples'
+    criteria = [[CRITERIA[key], figures[key]] for key in CRITERIA]
+    parameters = [
+        [name, value, figures['nominal'][name], figures['units'][name]]
+        + [expression if (expression := figures['expressions'][name]) != name else '']
+        for name, value in figures['standard_deviation'].items()
+    ]
+    directions = [
+        [label, direction['standard_deviation'], _main(direction['components'])]
+        for label, direction in zip(ENDS, figures['directions'], strict=True)
+    ]
+    deviation = 'standard deviation'
+    ends = ('combination of parameters, SI units', deviation, 'main components')
+    return [
+        Table((f'{figures["parameters"]} parameters, SI units', header), criteria),
+        Table(('parameter', deviation, 'nominal', 'unit', 'stands for'), parameters),
+        Table(ends, directions),
+    ]
 
 
 def _main(components: dict[str, float]) -> str:
@@ -108,11 +182,11 @@ def _rows(margins: Sequence[Margin]) -> list[dict[str, Any]]:
     ]
 
 
-def print_margins(rows: list[dict[str, Any]]) -> None:
-    """Print the worst case of each constraint."""
+def margin_table(rows: list[dict[str, Any]]) -> Table:
+    """Return the worst case of each constraint."""
     keys = ('value', 'limit', 'margin', 'unit')
     columns: dict[str, Column] = {'constraint': 'constraint', 'where': 'where', 'at [s]': 'time'}
-    print_columns(rows, columns | {key: key for key in keys})
+    return table_of(rows, columns | {key: key for key in keys})
 
 
 def print_broken(rows: list[dict[str, Any]]) -> None:

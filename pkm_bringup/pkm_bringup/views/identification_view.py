@@ -7,7 +7,15 @@ import sys
 from collections.abc import Mapping, Set
 from typing import Any
 
-from pkm_bringup.views.console import Column, print_columns, print_note, print_table
+from pkm_bringup.views.console import (
+    Column,
+    Table,
+    print_columns,
+    print_note,
+    print_table,
+    show,
+    table_of,
+)
 from pkm_identification import IdentificationResult
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import EllipsoidDiagnostics
 from pkm_identification.percent import percent
@@ -71,20 +79,30 @@ def print_identified(found: Identified, level: float) -> None:
     print_verdict(result)
     if found.reduction is not None:
         print_steps(found.reduction.rows())
-    columns = parameter_columns(interval_heading(result, level))
-    print_columns(parameters(result, level), columns)
-    print_drive_terms(result)
+    show(parameter_table(result, level))
+    for table in drive_term_tables(result):
+        sys.stdout.write('\n')
+        show(table)
     print_calibration(result)
-    print_residuals(result)
+    sys.stdout.write('\n')
+    show(residual_table(result))
+    sys.stdout.write(''.join(f'{text}\n' for text in conclusions(found)))
+    for line in remarks(result):
+        print_note(line)
+
+
+def conclusions(found: Identified) -> list[str]:
+    """Return sentences on the fit, on how well the parameters are known, and whether they exist."""
+    result = found.result
     fit = (correlations(result), fit_verdict(result), not_determined(result))
     sentences = (*fit, certainty(found.identifiability), verdict(result))
-    sys.stdout.write(''.join(f'{text}\n' for text in sentences if text))
-    diagnostics = result.diagnostics
-    print_quality(result)
-    if any(each.recorded_description is RecordedDescription.ANOTHER for each in diagnostics.data):
-        print_note('note: the data carry another description than the one used here')
-    for warning in diagnostics.warnings:
-        print_note(f'warning: {warning}')
+    return [text for text in sentences if text]
+
+
+def parameter_table(result: IdentificationResult, level: float) -> Table:
+    """Return the parameters with their intervals and what they stand for."""
+    columns = parameter_columns(interval_heading(result, level))
+    return table_of(parameters(result, level), columns)
 
 
 def parameter_columns(interval: str) -> dict[str, Column]:
@@ -105,26 +123,37 @@ def parameter_columns(interval: str) -> dict[str, Column]:
         f'{interval} from': of_estimate('low'),
         'to': of_estimate('high'),
         'unit': 'unit',
+        'stands for': stands_for,
     }
 
 
+def stands_for(row: Mapping[str, Any]) -> str:
+    """Return the combination of standard parameters that a row is of; '' of one that is alone."""
+    return '' if row['expression'] == row['name'] else str(row['expression'])
+
+
 def print_verdict(result: IdentificationResult) -> None:
-    """Print how good the model is, what limits it and what to do, then band, clock and friction."""
-    diagnostics = result.diagnostics
+    """Print how good the model is, what limits it and what to do, then what shows that."""
     found = verdict_of(result)
     lines = [] if found is None else [found.line()]
-    lines += [f'  {line}' for line in (*processing_lines(result), *held_out_parts(result))]
+    lines += [f'  {line}' for line in evidence(result)]
+    sys.stdout.write('\n'.join(lines) + '\n\n')
+
+
+def evidence(result: IdentificationResult) -> list[str]:
+    """Return lines below the verdict: data and band, clock, residuals, friction, contradictions."""
+    found = verdict_of(result)
+    lines = [*processing_lines(result), *held_out_parts(result)]
     lines += [
-        f'  clock{of}: {text}'
+        f'clock{of}: {text}'
         for of, defects in _by_recording(result)
         for text in sentences([each for each in defects if each.kind in CLOCK])
     ]
     named = frozenset() if found is None else found.named
     is_noise = found is not None and found.limit is Limit.NOISE_OF_FORCES
-    lines += [f'  {text}' for text in findings(result, named, is_noise)]
-    lines.append(f'  friction: {friction_terms(result, Named.TERM in named)}')
-    lines += [f'  {text}' for text in contradictions(diagnostics.parameters)]
-    sys.stdout.write('\n'.join(lines) + '\n\n')
+    lines += findings(result, named, is_noise)
+    lines.append(f'friction: {friction_terms(result, Named.TERM in named)}')
+    return lines + contradictions(result.diagnostics.parameters)
 
 
 def held_out_parts(result: IdentificationResult) -> list[str]:
@@ -183,12 +212,17 @@ def contradictions(found: ParameterDiagnostics) -> list[str]:
     ]
 
 
-def print_quality(result: IdentificationResult) -> None:
-    """Say what is wrong with the data, one line a defect and recording."""
-    for of, defects in _by_recording(result):
-        others = [each for each in defects if each.kind not in CLOCK]  # said with the verdict
-        for text in sentences(others):
-            print_note(f'data{of}: {text}')
+def remarks(result: IdentificationResult) -> list[str]:
+    """Return what is wrong with the data, one line a defect and recording, and the warnings."""
+    lines = [
+        f'data{of}: {text}'
+        for of, defects in _by_recording(result)
+        for text in sentences([each for each in defects if each.kind not in CLOCK])
+    ]  # those of the clock are said with the verdict
+    diagnostics = result.diagnostics
+    if any(each.recorded_description is RecordedDescription.ANOTHER for each in diagnostics.data):
+        lines.append('note: the data carry another description than the one used here')
+    return lines + [f'warning: {warning}' for warning in diagnostics.warnings]
 
 
 def _by_recording(result: IdentificationResult) -> list[tuple[str, list[Defect]]]:
@@ -231,12 +265,11 @@ def parameters(result: Any, level: float = 0.95) -> list[dict[str, Any]]:
     return [dict(zip(PARAMETER, row, strict=True)) for row in rows]
 
 
-def print_drive_terms(result: IdentificationResult) -> None:
-    """Print what terms of the drives brought that `friction='auto'` tried; the best not taken."""
+def drive_term_tables(result: IdentificationResult) -> list[Table]:
+    """Return what terms of the drives brought that `friction='auto'` tried; none where none."""
     tried = result.diagnostics.drive_terms.tried_terms
-    if tried:
-        sys.stdout.write('\n')
-        print_columns([{'drives': ', '.join(each.joints), **vars(each)} for each in tried], TERMS)
+    rows = [{'drives': ', '.join(each.joints), **vars(each)} for each in tried]
+    return [table_of(rows, TERMS)] if rows else []
 
 
 def asked_for(result: IdentificationResult, is_named: bool = False) -> str:
@@ -258,8 +291,8 @@ def asked_for(result: IdentificationResult, is_named: bool = False) -> str:
     )
 
 
-def print_residuals(result: Any) -> None:
-    """Print what the residuals say, one line an actuator and recording."""
+def residual_table(result: IdentificationResult) -> Table:
+    """Return what the residuals say, one line an actuator and recording."""
     several = any(entry.run for entry in result.residual_analysis)
     rows = [
         [
@@ -274,8 +307,7 @@ def print_residuals(result: Any) -> None:
         for entry in result.residual_analysis
     ]
     header = ('residuals', 'RMS [N, N m]', 'noise RMS', 'p noise', 'p white')
-    sys.stdout.write('\n')
-    print_table((*header, 'outliers [%]', 'worst at [s]'), rows)
+    return Table((*header, 'outliers [%]', 'worst at [s]'), rows)
 
 
 def _known(value: float) -> float | str:

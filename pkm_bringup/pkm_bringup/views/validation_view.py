@@ -5,13 +5,21 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from pkm_bringup.views.console import print_table
+from pkm_bringup.views.console import Table, print_table, show
 
 BEYOND = 0.05  # share of a joint's samples from which one speaks of another motion
 
 
 def print_validation(summary: dict[str, Any]) -> None:
     """Print the summary of a validation as tables and sentences."""
+    show(validation_table(summary))
+    sys.stdout.write('\n' + '\n'.join(validation_lines(summary)) + '\n')
+    if summary['rollout'] is not None:
+        _print_rollout(summary['rollout'])
+
+
+def validation_table(summary: dict[str, Any]) -> Table:
+    """Return the errors of the predicted forces, one row a joint."""
     measured, truth = summary['against_measured'], summary['against_truth_in_band']
     coverage, test = summary['coverage'], summary['noise_test']
     columns: list[tuple[str, Any]] = [
@@ -31,7 +39,13 @@ def print_validation(summary: dict[str, Any]) -> None:
         [values if isinstance(values, str) else values[i] for _, values in shown]
         for i in range(len(summary['joints']))
     ]
-    print_table([name for name, _ in shown], rows)
+    return Table(tuple(name for name, _ in shown), rows)
+
+
+def validation_lines(summary: dict[str, Any]) -> list[str]:
+    """Return sentences on the errors of all joints, their bias, bounds and the parameters."""
+    measured, truth = summary['against_measured'], summary['against_truth_in_band']
+    coverage = summary['coverage']
     text = f'{100 * measured["relative_absolute_error_overall"]:.3g} %'
     if truth is not None:
         text += f', to the truth {100 * truth["relative_absolute_error_overall"]:.3g} %'
@@ -48,9 +62,7 @@ def print_validation(summary: dict[str, Any]) -> None:
         lines += _beyond(coverage, summary['joints'])
     if summary['parameter_error'] is not None:
         lines.append(_parameters(summary['parameter_error']))
-    sys.stdout.write('\n' + '\n'.join(lines) + '\n')
-    if summary['rollout'] is not None:
-        _print_rollout(summary['rollout'])
+    return lines
 
 
 def _percent(values: list[float] | None) -> list[float] | None:

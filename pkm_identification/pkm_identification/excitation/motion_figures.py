@@ -123,6 +123,7 @@ def _figures(
         'standard_deviation': dict(zip(base.names, deviations.tolist(), strict=True)),
         'nominal': dict(zip(base.names, nominal.tolist(), strict=True)),
         'units': dict(zip(base.names, base.units, strict=True)),
+        'expressions': dict(zip(base.names, base.expressions, strict=True)),
         'directions': [
             {'standard_deviation': d.standard_deviation, 'components': d.components}
             for d in (directions[0], directions[-1])  # they bound the condition number

@@ -108,16 +108,25 @@ class Verdict:
         """Error without the noise of the measured forces, as far as that is known."""
         return float(np.sqrt(max(self.error**2 - (self.noise or 0.0) ** 2, 0.0)))
 
-    def line(self) -> str:
-        """Return the verdict in one line."""
+    @property
+    def finding(self) -> str:
+        """How far predicted forces are off, in one sentence."""
         worst = float(self.axis_errors.max())
         text = f'forces of held-out parts of the data are predicted within {percent(self.error)} '
         text += f'(RMS; worst {self.worst}: {percent(worst)})'
         if self.noise is not None:
             text += f', {percent(self.noise)} of it noise of the measurement'
-        limit = f'limited by {self.limit.value}'
-        said = '; '.join([*self.doubts, text, limit, *self.reasons, *self.advice])
-        return f'{self.grade.value} model: {said}'
+        return text
+
+    @property
+    def limited_by(self) -> str:
+        """What limits the model, in one sentence."""
+        return f'limited by {self.limit.value}'
+
+    def line(self) -> str:
+        """Return the verdict in one line."""
+        parts = (*self.doubts, self.finding, self.limited_by, *self.reasons, *self.advice)
+        return f'{self.grade.value} model: {"; ".join(parts)}'
 
 
 def verdict_of(result: IdentificationResult) -> Verdict | None:

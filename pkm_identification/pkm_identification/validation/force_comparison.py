@@ -62,7 +62,7 @@ def compare_forces(
                 comparison.add(forces, expected)
         coverage.add(part, own, predicted, deviation, truth)
         few = slice(-passed % stride, None, stride)
-        series = (part.time, part.forces, predicted, deviation)
+        series = (part.time, part.forces, predicted, deviation, part.positions, part.velocities)
         shown.append(tuple(each[own][few].copy() for each in series))
         passed += len(references.measured)
     found = [None if each is None else each.result() for each in against]
@@ -71,7 +71,7 @@ def compare_forces(
     if noise is not None and signals.force_noise is not None:
         square = np.diag(found[0].residual_covariance)
         test = noise_test(square, count, noise, signals.force_noise)
-    time, measured, predicted, deviation = (
+    time, measured, predicted, deviation, positions, velocities = (
         np.concatenate(each) for each in zip(*shown, strict=True)
     )
     made = signals.diagnostics
@@ -83,6 +83,8 @@ def compare_forces(
         measured=measured,
         predicted=predicted,
         standard_deviation=deviation,
+        positions=positions,
+        velocities=velocities,
         against_measured=found[0],
         against_truth=found[2] if parts.is_filtered else found[1],
         against_truth_in_band=found[2],

@@ -29,6 +29,8 @@ class Validation:
     measured, predicted, standard_deviation
         Forces (n, n_a) [N, N m]; measured ones are averaged over the periods, or filtered;
         the standard deviation of the prediction is that of the parameters.
+    positions, velocities
+        Of the actuators (n, n_a) [m, rad], [m/s, rad/s] at these times.
     against_measured
         Errors against the averaged (or filtered) measured forces.
     against_truth
@@ -59,6 +61,8 @@ class Validation:
     measured: Array
     predicted: Array
     standard_deviation: Array
+    positions: Array
+    velocities: Array
     against_measured: Comparison
     against_truth: Comparison | None
     against_truth_in_band: Comparison | None

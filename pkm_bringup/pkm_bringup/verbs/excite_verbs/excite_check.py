@@ -14,7 +14,7 @@ from pkm_bringup.arguments import (
     add_json,
     add_robot,
 )
-from pkm_bringup.views.console import print_json, print_note, progress
+from pkm_bringup.views.console import print_json, print_note, progress, show
 from pkm_description.errors import FeasibilityError, SimulationError, UnderactuatedError
 
 
@@ -43,8 +43,8 @@ def run(arguments: Any) -> int:
     from pkm_bringup.views.excitation_view import (
         broken_rows,
         margin_rows,
+        margin_table,
         print_broken,
-        print_margins,
     )
     from pkm_identification.requests.check_request import check_motion, planned_motion
 
@@ -70,7 +70,7 @@ def run(arguments: Any) -> int:
         content = {'robot': robot, 'feasible': report.feasible, 'message': report.message}
         print_json(content | {'duration': report.duration, 'margins': rows, 'broken': broken})
     else:
-        print_margins(rows)
+        show(margin_table(rows))
         if broken:
             sys.stdout.write('\n')
             print_broken(broken)

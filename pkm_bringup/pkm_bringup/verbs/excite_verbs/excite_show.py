@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pkm_dynamics
 from pkm_bringup.arguments import COUNT, PICTURES, PLOT, RAMP_TIME, TRAJECTORY, add_json, add_robot
 from pkm_bringup.outputs import check_output
 from pkm_bringup.views.console import print_json, print_note, progress
-from pkm_description.errors import EstimationError
 from pkm_identification.excitation_options import NOISE
 from pkm_identification.option import Option
 
@@ -32,8 +30,8 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Print figures and margins; write the picture."""
     from pkm_bringup.inputs import load_model
-    from pkm_bringup.trajectory_inputs import facts_of, load_trajectory, ramp_time_of, run_of
-    from pkm_bringup.views.excitation_view import margin_rows, print_excitation, runs_text
+    from pkm_bringup.trajectory_inputs import design_of, load_trajectory, ramp_time_of, run_of
+    from pkm_bringup.views.excitation_view import excitation_content, print_excitation, runs_text
     from pkm_identification.requests.check_request import check_motion
 
     plot = arguments.plot and check_output(Path(arguments.plot), PICTURES)
@@ -41,17 +39,12 @@ def run(arguments: Any) -> int:
         model = load_model(arguments.robot, update)
         trajectory = load_trajectory(arguments.file, model)
         ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
-        update('figures')
-        content = {
-            **facts_of(trajectory, model),
-            'harmonics': getattr(trajectory, 'harmonics', None),
-            'periods': arguments.periods,
-            'ramp_time': ramp if trajectory.period is not None else None,
-            **_figures(arguments, model, trajectory),
-        }
         update('margins')
         report = check_motion(run_of(trajectory, ramp), model)
-        content |= {'feasible': report.feasible, 'margins': margin_rows(report)}
+        update('figures')
+        design = design_of(arguments.file, model)
+        given = {'ramp_time': ramp, 'periods': arguments.periods, 'noise': arguments.noise}
+        content = excitation_content(model, trajectory, design, report, **given)
         if plot:
             update('drawing')
             from pkm_bringup.views.excitation_picture import plot_excitation  # loads matplotlib
@@ -65,29 +58,3 @@ def run(arguments: Any) -> int:
     if plot:
         print_note(f"wrote '{plot}'")
     return 0
-
-
-def _figures(
-    arguments: Any, model: pkm_dynamics.ClosedChainModel, trajectory: pkm_dynamics.Trajectory
-) -> dict[str, Any]:
-    """Return the figures, of which noise they are, and the reason where there are none."""
-    from pkm_bringup.trajectory_inputs import design_of
-    from pkm_identification.excitation.motion_figures import (
-        design_figures,
-        excitation_figures,
-        noise_covariance,
-    )
-
-    noise = arguments.noise
-    try:
-        design = design_of(arguments.file, model)
-        if design is not None:
-            figures, noise = design_figures(model, design, arguments.periods, noise)
-        else:
-            noise = noise or NOISE.default
-            covariance, periods = noise_covariance(model, noise), arguments.periods
-            figures = excitation_figures(model, trajectory, periods, covariance=covariance)
-    except EstimationError as error:
-        return {'noise': noise, 'figures': None, 'reason': str(error)}
-    prior = design is not None and design.prior is not None
-    return {'noise': noise, 'prior': prior, 'figures': figures, 'reason': ''}

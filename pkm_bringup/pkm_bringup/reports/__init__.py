@@ -1,0 +1,1 @@
+"""The report: what a run measured and found, as one HTML page."""

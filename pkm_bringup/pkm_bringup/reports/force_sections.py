@@ -1,0 +1,108 @@
+"""Sections about forces: predicted against measured ones, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pkm_bringup.reports.force_pictures import force_pictures, residual_pictures
+from pkm_bringup.reports.model_sections import residual_tests
+from pkm_bringup.reports.page_blocks import Block, Lines, Missing, Pictures, Section, TableBlock
+from pkm_bringup.reports.report_run import Predicted, Run
+from pkm_bringup.views.console import Column, table_of
+from pkm_bringup.views.validation_view import validation_lines, validation_table
+from pkm_dynamics import ClosedChainModel
+
+OVERALL: dict[str, Column] = {
+    'recording': 'recording',
+    'periods averaged': lambda row: row['signals'].get('periods'),
+    'eps_RA [%]': lambda row: _percent(row['against_measured']),
+    'noise explains it': lambda row: _unbiased(row['is_unbiased']),
+    'eps_RA to the truth, in band [%]': lambda row: _percent(row['against_truth_in_band']),
+}
+EPS_RA = (
+    'eps_RA is the relative absolute error, sum |predicted - reference| / sum |reference - mean|. '
+    'Measured forces have noise, which fewer periods average out less; the truth, of a simulated '
+    'robot, has none.'
+)
+
+
+def prediction_section(run: Run) -> Section:
+    """Forces of recordings that the model was not identified from."""
+    key, heading = 'predictions', 'Predicted against measured forces'
+    summaries = [(each.recording.name, each.validation.summary()) for each in run.predictions]
+    summaries += [(name, dict(found)) for name, found in run.validations]
+    if not summaries:
+        what = 'The model was not tried on a motion that it was not identified from.'
+        model = run.files.models[0] if run.files.models else 'model.yaml'
+        command = f'pkm report {run.files.place} --validate ANOTHER_RECORDING --output report.html'
+        if run.result is None:
+            command = f'pkm validate DATA --robot {run.robot or "ROBOT"} --model {model}'
+        return Section(key, heading, (Missing(what, command),))
+    blocks: list[Block] = []
+    if len(summaries) > 1:
+        rows = [{'recording': name, **found} for name, found in summaries]
+        blocks.append(TableBlock(table_of(rows, columns_of(rows)), EPS_RA))
+    name, first = summaries[0]
+    if run.predictions and run.model is not None:
+        found, units = run.predictions[0].validation, force_units(run.model)
+        pictures = force_pictures(found, units)
+        averaged = 'averaged over the periods' if found.period is not None else 'filtered'
+        blocks.append(
+            Pictures(
+                pictures,
+                f'Forces of {name}: measured ({averaged}) and predicted, with three standard '
+                'deviations of the parameters around the prediction.',
+            )
+        )
+    caption = f'Errors in {name} by joint.' + (f' {EPS_RA}' if len(summaries) == 1 else '')
+    blocks.append(TableBlock(validation_table(first), caption))
+    blocks.append(Lines(tuple(validation_lines(first))))
+    return Section(key, heading, tuple(blocks))
+
+
+def columns_of(rows: list[dict[str, Any]]) -> dict[str, Column]:
+    """Columns of `OVERALL` of which one of the rows has something."""
+    shown = {}
+    for header, column in OVERALL.items():
+        if isinstance(column, str) or any(column(row) is not None for row in rows):  # type: ignore[operator]
+            shown[header] = column
+    return shown
+
+
+def residual_section(run: Run) -> Section | None:
+    """What the model leaves of the forces that it was identified from, else of others."""
+    if run.result is None or run.model is None:
+        return None
+    blocks = residual_tests(run)
+    chosen: Predicted | None = next(iter((*run.fits, *run.predictions)), None)
+    if chosen is not None:
+        what = 'from which the model is' if chosen in run.fits else 'which the model does not know'
+        known = chosen.validation.noise_covariance is not None
+        noise = ' Dotted: one standard deviation of the noise.' if known else ''
+        blocks.append(
+            Pictures(
+                residual_pictures(chosen.validation, force_units(run.model)),
+                f'Residuals of {chosen.recording.name}, {what}. Grey: samples. Lines: their means, '
+                f'over the position forwards (solid) and backwards (dashed).{noise}',
+            )
+        )
+    elif not blocks:
+        return None
+    else:
+        blocks.append(Missing('The recording that the model is from is not in this run.'))
+    return Section('residuals', 'Residuals', tuple(blocks))
+
+
+def force_units(model: ClosedChainModel) -> dict[str, str]:
+    """Units of the forces, by joint."""
+    types = {name: model.description.joint(name).type for name in model.actuated_joints}
+    return {name: 'N' if kind == 'prismatic' else 'N m' for name, kind in types.items()}
+
+
+def _percent(errors: Mapping[str, Any] | None) -> float | None:
+    return None if errors is None else 100 * errors['relative_absolute_error_overall']
+
+
+def _unbiased(fine: list[bool] | None) -> str | None:
+    return None if fine is None else f'{sum(fine)} of {len(fine)}'

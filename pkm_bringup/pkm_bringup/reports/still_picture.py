@@ -1,0 +1,67 @@
+"""A picture of a robot for paper: its bodies as a projection, shaded, with its forces."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pkm_bringup.reports.svg import drawn
+from pkm_bringup.scene.drawn_links import JOINTS
+from pkm_bringup.scene.scene import ARROW, Scene
+from pkm_dynamics.array_types import Floats
+
+# Direction to the eye as the player begins with, and to the sun, in base axes
+AZIMUTH, ELEVATION = -1.08, 0.36
+SUN = np.array([0.3, -0.5, 0.85])
+FORCE, PATH = (0.0, 0.5, 0.3), (0.25, 0.3, 0.38)
+SIDE = 4.6  # [in]
+
+
+def still_picture(scene: Scene) -> str:
+    """Return the robot where its motion begins as SVG, hidden surfaces covered by nearer ones."""
+    from matplotlib.collections import PolyCollection
+
+    right, up, back = _view()
+    corners, colours = [], []
+    for part in scene.bodies.parts:
+        if part.layer == JOINTS and not scene.bodies.is_skeleton:
+            continue
+        place, turn = scene.position[0, part.body], scene.rotation[0, part.body]
+        triangles = part.mesh.corners @ turn.T + place
+        normal = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+        size = np.linalg.norm(normal, axis=1, keepdims=True)
+        normal = normal / np.maximum(size, 1e-300)
+        seen = (normal @ back > 0.0) & (size[:, 0] > 0.0)
+        light = 0.62 + 0.38 * np.clip(normal @ (SUN / np.linalg.norm(SUN)), 0.0, 1.0)
+        colour = np.clip(np.asarray(part.colour)[None, :3] * light[:, None], 0.0, 1.0)
+        corners.append(triangles[seen])
+        colours.append(colour[seen])
+    faces, paint = np.concatenate(corners), np.concatenate(colours)
+    order = np.argsort((faces @ back).mean(axis=1))
+    flat = np.stack([faces @ right, faces @ up], axis=-1)[order]
+    with drawn(f'{scene.title}: the robot where its motion begins', SIDE, SIDE) as (figure, svg):
+        axis = figure.subplots()
+        axis.set_axis_off()
+        bodies = PolyCollection(list(flat), rasterized=True, linewidths=0.3)
+        bodies.set_facecolor(paint[order])
+        bodies.set_edgecolor(paint[order])
+        axis.add_collection(bodies)
+        axis.plot(scene.path @ right, scene.path @ up, color=PATH, lw=0.9)
+        vectors = scene.arrows.vector[0]
+        most = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
+        for tail, vector in zip(scene.arrows.tail[0], vectors, strict=True):
+            if most > 0.0:
+                tip = tail + vector * (ARROW * scene.bodies.size / most)
+                ends = [(float(p @ right), float(p @ up)) for p in (tip, tail)]
+                arrow = {'arrowstyle': '-|>', 'color': FORCE, 'lw': 1.6, 'mutation_scale': 9}
+                axis.annotate('', *ends, arrowprops=arrow)
+        axis.set_aspect('equal')
+        axis.autoscale_view()
+    return svg[0]
+
+
+def _view() -> tuple[Floats, Floats, Floats]:
+    """Axes of the picture to the right and up, and towards the eye."""
+    a, e = AZIMUTH, ELEVATION
+    back = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
+    right = np.array([-np.sin(a), np.cos(a), 0.0])
+    return right, np.cross(back, right), back
