@@ -13,6 +13,7 @@ from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.margins import ASSEMBLED, FeasibilityReport
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.arrays import Array
+from pkm_identification.model_selection.identifiability import sizes_of_differences
 
 RATE, INSTANTS = 200.0, (1000, 20000)  # [Hz] of the curves, and how many instants they have
 LONGEST_NAME = 34
@@ -138,12 +139,14 @@ def _plot_deviations(
     axis: Any, model: ClosedChainModel, deviations: Mapping[str, float], runs: str
 ) -> None:
     base = model.base_parameters(shared=True, reduced=True)
-    nominal = dict(zip(base.names, base.matrix @ np.asarray(model.nominal_parameters), strict=True))
+    given = np.asarray(model.nominal_parameters)
+    sizes = np.maximum(np.abs(base.matrix @ given), sizes_of_differences(base.matrix, given))
+    nominal = dict(zip(base.names, sizes, strict=True))
     units = dict(zip(base.names, base.units, strict=True))
     names = list(deviations)
     rows = np.arange(len(names))
     sizes = np.array([deviations[name] for name in names])
-    values = np.abs([nominal.get(name, np.nan) for name in names])
+    values = np.array([nominal.get(name, np.nan) for name in names])
     good = sizes <= WELL_KNOWN * values
     share = f'{100 * WELL_KNOWN:.0f} %'
     for chosen, key, label in (
@@ -153,7 +156,13 @@ def _plot_deviations(
         if chosen.any():
             axis.plot(sizes[chosen], rows[chosen], 'o', color=COLOURS[key], label=label)
     nonzero = values > 0.0
-    axis.plot(values[nonzero], rows[nonzero], 'k|', markersize=9, label='|nominal value|')
+    axis.plot(
+        values[nonzero],
+        rows[nonzero],
+        'k|',
+        markersize=9,
+        label='|nominal value|, or size of equal parts',
+    )
     axis.set_xscale('log')
     axis.set_yticks(rows, [_short(name, units.get(name, '')) for name in names], fontsize='x-small')
     axis.set_ylim(len(names) - 0.4, -0.6)

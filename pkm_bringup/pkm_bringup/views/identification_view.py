@@ -353,6 +353,9 @@ def certainty(known: Any) -> str:
     estimated = int(known.is_estimated.sum())
     text = f'{known.count} of {estimated} parameters properly identified'
     text += f' (known to {known.threshold:g} %, of a possible sign)'
+    if known.differences:
+        text += '; differences of equal parts are judged by the size of these parts: '
+        text += ', '.join(known.differences)
     others: dict[str, list[str]] = {}
     for index, name in enumerate(known.names):
         others.setdefault(known.verdict(index), []).append(name)

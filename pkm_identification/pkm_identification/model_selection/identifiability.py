@@ -4,6 +4,10 @@ A base parameter is properly identified where its relative standard deviation is
 15 % and its value can belong to real bodies and friction. The latter is a matter of sign:
 a linear form of the standard parameters is non-negative (or non-positive) on the cone of
 physical ones, or it can have any value.
+
+Where bodies or rotors are equal, some base parameters are differences of them, and zero: a
+share of a value near zero says nothing. What the data know of them is judged by the size of the
+parts that are subtracted.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from pkm_identification.physical.bodies import PhysicalBodies
 from pkm_identification.physical.cone_program import equal, minimise, physical_rows
 from pkm_identification.result.result import IdentificationResult
 
+ROUNDING = 1e-9  # of the terms of a difference, by which it is zero
 SIGN_ROUNDING = 1e-6  # of a form's largest value on the cone
 
 
@@ -34,8 +39,8 @@ class Identifiability:
     names
         Base parameters (r,).
     values, relative
-        Estimates (r,), and their relative standard deviations [%]; infinite for what the
-        data do not determine.
+        Estimates (r,), and their standard deviations by these [%], or by the size of the equal
+        parts where they are differences of them; infinite for what the data do not determine.
     signs
         (r,): 1 where no real robot has a negative value, -1 where none has a positive one,
         else 0.
@@ -43,6 +48,8 @@ class Identifiability:
         (r,), False for parameters that were held at a given value.
     threshold
         Largest relative standard deviation [%] of a properly identified parameter.
+    is_difference
+        (r,), True for differences of parts that are equal in the description; None: none are.
     """
 
     names: list[str]
@@ -51,6 +58,14 @@ class Identifiability:
     signs: Indices
     is_estimated: Mask
     threshold: float
+    is_difference: Mask | None = None
+
+    @property
+    def differences(self) -> list[str]:
+        """Names of the differences of equal parts."""
+        if self.is_difference is None:
+            return []
+        return [name for name, each in zip(self.names, self.is_difference, strict=True) if each]
 
     @property
     def is_determined(self) -> Mask:
@@ -83,13 +98,18 @@ class Identifiability:
         return 'proper' if self.is_proper[index] else 'uncertain'
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return name, value, relative standard deviation [%] and verdict of each parameter."""
+        """Return name, value, relative standard deviation [%] and verdict of each parameter.
+
+        Of differences of equal parts (`is_difference`) the deviation is relative to these.
+        """
+        differences = set(self.differences)
         return [
             {
                 'name': name,
                 'value': float(self.values[i]),
                 'relative_standard_deviation': float(self.relative[i]),
                 'verdict': self.verdict(i),
+                'is_difference': name in differences,
             }
             for i, name in enumerate(self.names)
         ]
@@ -120,15 +140,31 @@ def identifiability(
     """
     mechanism = result.model if model is None else result.with_model(model).model
     base = base_of(result, mechanism)
+    sizes = sizes_of_differences(base.matrix, mechanism.nominal_parameters)
+    scale = np.maximum(np.abs(result.values), sizes)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        by_size = 100 * result.standard_deviation / scale
     held = set(result.diagnostics.parameters.fixed)
     return Identifiability(
         names=list(result.names),
         values=np.asarray(result.values),
-        relative=result.relative_standard_deviation,
+        relative=np.where(sizes > 0, by_size, result.relative_standard_deviation),
         signs=possible_signs(base, mechanism),
         is_estimated=np.array([name not in held for name in result.names], dtype=bool),
         threshold=check_threshold(threshold),
+        is_difference=sizes > 0,
     )
+
+
+def sizes_of_differences(matrix: Array, nominal: Array) -> Array:
+    """Sizes (r,) of equal parts whose difference a base parameter is; 0 for all others.
+
+    Of base parameters `matrix` (r, n_p) at the `nominal` standard parameters (n_p,): half the sum
+    of the absolute terms, where the terms themselves cancel.
+    """
+    terms = np.abs(matrix) @ np.abs(nominal)
+    cancels = np.abs(matrix @ nominal) <= ROUNDING * terms
+    return np.where(cancels, 0.5 * terms, 0.0)
 
 
 def check_threshold(threshold: float) -> float:

@@ -10,7 +10,12 @@ import pytest
 from pkm_description.errors import EstimationError
 from pkm_identification import identify, reduce_model, validate
 from pkm_identification.datasets import Truth
-from pkm_identification.model_selection.identifiability import identifiability, possible_signs
+from pkm_identification.model_selection.identifiability import (
+    Identifiability,
+    identifiability,
+    possible_signs,
+    sizes_of_differences,
+)
 
 
 def test_verdicts_follow_the_threshold_and_the_sign(record, slider_model):
@@ -137,3 +142,26 @@ def test_reduction_says_what_it_costs(record, slider_model):
     tested = reduce_model(data, slider_model, threshold=2.0, significance=0.01)
     assert not any('dropped' in text for text in tested.result.diagnostics['warnings'])
     assert len(tested.kept) > len(strict.kept)
+
+
+def test_differences_of_equal_parts_are_judged_by_the_size_of_these(record, slider_model):
+    """Three sliders of one mass: as differences, two of them are zero, and known all the same."""
+    nominal = np.array([4.0, 4.0, 4.0, 0.0, 1.0])
+    rows = [
+        [1, 0, -1, 0, 0],
+        [0.5, -1, 0.5, 0, 0],
+        [1, 1, 1, 0, 0],
+        [0, 0, 0, 1, 0],
+        [0, 0, 0, 0, 1],
+    ]
+    sizes = sizes_of_differences(np.array(rows), nominal)
+    np.testing.assert_allclose(sizes, [4.0, 4.0, 0.0, 0.0, 0.0])
+    names = list('abcde')
+    values, deviation = np.array([1e-3, -1e-4, 12.0, 0.1, 1.0]), np.full(5, 0.3)
+    relative = 100 * deviation / np.where(sizes > 0, sizes, np.abs(values))
+    signs, all_of = np.zeros(5, int), np.ones(5, bool)
+    found = Identifiability(names, values, relative, signs, all_of, 15.0, sizes > 0)
+    assert [found.verdict(k) for k in range(5)] == ['proper'] * 3 + ['uncertain'] * 2
+    assert found.differences == ['a', 'b'] and found.count == 3
+    result = identify(record(periods=4), slider_model)
+    assert identifiability(result, slider_model).differences == []
