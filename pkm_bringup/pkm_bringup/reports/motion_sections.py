@@ -35,7 +35,7 @@ from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.requests.check_request import check_motion
 
-FRAMES, PERIODS = 400, 2  # of the player
+FRAMES, PERIODS = 600, 2  # of the player
 RECORDING = ('recording', 'samples', 'duration [s]', 'rate [Hz]', 'period [s]', 'use')
 RAMP = 1.0  # [s] of a motion whose recording does not tell it
 
@@ -113,12 +113,11 @@ def tracking_section(run: Run) -> Section:
     key, heading = 'tracking', 'Tracking before and after'
     groups = run.tracked
     if not groups or run.model is None:
-        model = run.files.models[0] if run.files.models else 'model.yaml'
-        what = 'This run holds no motion that was driven both without and with a model.'
-        command = (
-            f'pkm simulate {run.robot or "ROBOT"} --trajectory circle --feedforward {model} '
-            '--output tracked.npz'
+        what = (
+            'No motion was recorded both without and with a model in the controller: run one, '
+            'apply the model, run it again.'
         )
+        command = f'pkm excite run MOTION.yaml --robot {run.robot or "ROBOT"} --bag without_model'
         return Section(key, heading, (Missing(what, command),))
     units = {name: {'N': 'm'}.get(u, 'rad') for name, u in force_units(run.model).items()}
     blocks: list[Block] = []
@@ -160,6 +159,8 @@ def data_section(run: Run) -> Section:
 
 def _row(recording: ReadRecording, run: Run) -> list[Any]:
     look, use = recording.look.to_dict(), 'not used'
+    if run.result is None:
+        use = 'can be identified from'
     if recording.look.refusal is not None:
         use = f'cannot be used: {recording.look.refusal}'
     elif recording.of_model:

@@ -9,6 +9,8 @@ from typing import Any
 
 from pkm_bringup.views.console import Table, cell_text, number_columns
 
+SHORT = 24  # characters of a cell that is not broken into lines
+
 
 class Tone(str, Enum):
     """What a verdict is, beside its word."""
@@ -41,6 +43,12 @@ class TableBlock:
     def is_number(self) -> list[bool]:
         """Whether each column holds numbers alone."""
         return number_columns(self.table)
+
+    @property
+    def is_short(self) -> list[bool]:
+        """Whether each column is so narrow that its cells stay on one line."""
+        rows, count = self.cells, len(self.table.header)
+        return [all(len(row[k].text) <= SHORT for row in rows) for k in range(count)]
 
     @property
     def cells(self) -> list[list[Cell]]:

@@ -11,16 +11,20 @@ from pkm_bringup.reports.page_blocks import Block, Lines, Missing, Pictures, Sec
 from pkm_bringup.reports.report_run import Run
 from pkm_bringup.reports.svg import BLUE, INK, drawn
 from pkm_bringup.views.console import Table
+from pkm_description.drives import terms_of
+from pkm_dynamics.drive_forces import drive_constants
 from pkm_identification.result.verdict import verdict_of
 
+# Constants of drives, and how the parameters are called that mean another force with another one
+SHAPED_BY = {'ripple_period': 'ripple_', 'rest': 'stiffness'}
 FAR = 3.0  # standard deviations of a difference
 
 
 def comparison_values(first: Run, second: Run) -> list[dict[str, Any]]:
     """Return both estimates of each parameter, and their difference in its standard deviations.
 
-    The estimates are taken as independent; None where one of the runs lacks the parameter, or
-    where nothing is uncertain.
+    The estimates are taken as independent; None where one of the runs lacks the parameter, where
+    it stands for something else (waves of another period), or where nothing is uncertain.
     """
     found: dict[str, dict[str, Any]] = {}
     for number, run in enumerate((first, second), start=1):
@@ -35,9 +39,27 @@ def comparison_values(first: Run, second: Run) -> list[dict[str, Any]]:
         for name, value, deviation, unit, expression in rows:
             entry = found.setdefault(name, {'name': name, 'unit': unit, 'expression': expression})
             entry |= {f'value_{number}': value, f'standard_deviation_{number}': deviation}
-    for entry in found.values():
-        entry['deviations'] = _apart(entry)
+    other = _of_other_terms(first, second)
+    for name, entry in found.items():
+        entry['deviations'] = None if name.startswith(other) else _apart(entry)
     return list(found.values())
+
+
+def _of_other_terms(first: Run, second: Run) -> tuple[str, ...]:
+    """Beginnings of names that stand for other things: waves of another period, say."""
+    if first.result is None or second.result is None:
+        return ()
+    constants = [
+        drive_constants({name: terms_of(given, name) for name, given in each.drive_terms.items()})
+        for each in (first.result, second.result)
+    ]
+    return tuple(
+        f'{joint}.{parameters}'
+        for joint in first.result.joint_names
+        for constant, parameters in SHAPED_BY.items()
+        if (name := f'{joint}.{constant}') in constants[0].keys() & constants[1].keys()
+        and constants[0][name] != constants[1][name]
+    )
 
 
 def _apart(entry: dict[str, Any]) -> float | None:

@@ -19,7 +19,7 @@ from pkm_bringup.reports.motion_sections import (
     robot_section,
     tracking_section,
 )
-from pkm_bringup.reports.page_blocks import Page, Section
+from pkm_bringup.reports.page_blocks import Block, Missing, Page, Section
 from pkm_bringup.reports.provenance_section import provenance_of, provenance_section
 from pkm_bringup.reports.report_run import Run, Tell
 from pkm_bringup.reports.run_comparison import comparison_section, comparison_values
@@ -45,11 +45,30 @@ def report_of(run: Run, tell: Tell = lambda phase: None) -> Page:
         data_section(run),
         provenance_section(run, provenance),
     )
-    kept = tuple(each for each in sections if each is not None)
+    kept = _missing_last([each for each in sections if each is not None])
     values = values_of(run) | {'excitation': excitation, 'provenance': provenance}
-    title = '' if run.model is None else str(run.model.description.sidecar.get('title', ''))
-    subtitle = f'{title or "a robot that the files do not name"}; run {run.name}'
+    subtitle = f'{_robot(run)}; run {run.name}'
     return Page(run.robot or run.name, subtitle, summary_of(run), kept, values)
+
+
+def _robot(run: Run) -> str:
+    if run.model is None:
+        return 'a robot that the files do not name'
+    return str(run.model.description.sidecar.get('title', '')) or run.robot
+
+
+def _missing_last(sections: list[Section]) -> tuple[Section, ...]:
+    """Return the sections with those that only say what is missing as one, before the last."""
+    there: list[Section] = []
+    missing: list[Block] = []
+    for section in sections:
+        if all(isinstance(block, Missing) for block in section.blocks):
+            missing += section.blocks
+        else:
+            there.append(section)
+    if missing:
+        there.insert(-1, Section('missing', 'What is not in this run', tuple(missing)))
+    return tuple(there)
 
 
 def values_of(run: Run) -> dict[str, Any]:
@@ -67,15 +86,20 @@ def values_of(run: Run) -> dict[str, Any]:
 
 def comparison_of(first: Run, second: Run, tell: Tell = lambda phase: None) -> Page:
     """Return the page of two runs: what differs, then the one after the other."""
-    pages = [report_of(run, tell) for run in (first, second)]
+    runs = (first, second)
+    pages = [report_of(run, tell) for run in runs]
     sections = [comparison_section(first, second)]
-    for number, page in enumerate(pages, start=1):
-        sections += [_of_run(each, number, page.title) for each in page.sections]
-    title = f'{pages[0].title} and {pages[1].title}'
+    for number, (run, page) in enumerate(zip(runs, pages, strict=True), start=1):
+        sections += [_of_run(each, number, run.name) for each in page.sections]
+    title = f'{first.name} and {second.name}'
     values: dict[str, Any] = {'runs': [page.values for page in pages]}
     values['comparison'] = comparison_values(first, second)
-    subtitle = ' and '.join(dict.fromkeys(page.subtitle for page in pages))
-    return Page(title, subtitle, pages[0].summary, tuple(sections), values, pages[1].summary)
+    subtitle = ' and '.join(dict.fromkeys(map(_robot, runs)))
+    summaries = [
+        replace(page.summary, grade=f'{run.name}: {page.summary.grade}')
+        for run, page in zip(runs, pages, strict=True)
+    ]
+    return Page(title, subtitle, summaries[0], tuple(sections), values, summaries[1])
 
 
 def _of_run(section: Section, number: int, title: str) -> Section:

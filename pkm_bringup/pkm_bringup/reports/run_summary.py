@@ -5,6 +5,7 @@ from __future__ import annotations
 from pkm_bringup.reports.page_blocks import Figure, Summary, Tone
 from pkm_bringup.reports.report_run import Predicted, Run
 from pkm_bringup.views.tracking_view import best_factor
+from pkm_identification.excitation import shipped_excitations
 from pkm_identification.percent import percent
 from pkm_identification.result.verdict import Grade, Limit, verdict_of
 
@@ -80,7 +81,9 @@ def _commands(run: Run, limit: Limit) -> tuple[str, ...]:
         periods = [each.signals.get('periods') for each in result.diagnostics.data]
         known = [int(each) for each in periods if each]
         more = f' --periods {4 * max(known)}' if known else ''
-        return (f'pkm excite run shipped --robot {robot} --bag longer{more}',) if known else ()
+        motion = 'shipped' if robot in shipped_excitations() else 'MOTION.yaml'
+        motion = str(run.files.designs[0]) if run.files.designs else motion
+        return (f'pkm excite run {motion} --robot {robot} --bag longer{more}',) if known else ()
     return ()
 
 

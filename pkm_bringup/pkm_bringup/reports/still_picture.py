@@ -19,6 +19,7 @@ SIDE = 4.6  # [in]
 def still_picture(scene: Scene) -> str:
     """Return the robot where its motion begins as SVG, hidden surfaces covered by nearer ones."""
     from matplotlib.collections import PolyCollection
+    from matplotlib.patheffects import withStroke
 
     right, up, back = _view()
     corners, colours = [], []
@@ -46,17 +47,27 @@ def still_picture(scene: Scene) -> str:
         bodies.set_edgecolor(paint[order])
         axis.add_collection(bodies)
         axis.plot(scene.path @ right, scene.path @ up, color=PATH, lw=0.9)
-        vectors = scene.arrows.vector[0]
-        most = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
-        for tail, vector in zip(scene.arrows.tail[0], vectors, strict=True):
-            if most > 0.0:
-                tip = tail + vector * (ARROW * scene.bodies.size / most)
-                ends = [(float(p @ right), float(p @ up)) for p in (tip, tail)]
-                arrow = {'arrowstyle': '-|>', 'color': FORCE, 'lw': 1.6, 'mutation_scale': 9}
-                axis.annotate('', *ends, arrowprops=arrow)
+        for tail, tip in _arrows(scene):
+            ends = [(float(p @ right), float(p @ up)) for p in (tip, tail)]
+            look = {'arrowstyle': '-|>', 'color': FORCE, 'lw': 2.2, 'mutation_scale': 13}
+            arrow = axis.annotate('', *ends, arrowprops=look).arrow_patch
+            arrow.set_path_effects([withStroke(linewidth=4.5, foreground='white')])
         axis.set_aspect('equal')
         axis.autoscale_view()
     return svg[0]
+
+
+def _arrows(scene: Scene) -> list[tuple[Floats, Floats]]:
+    """Return tails and tips (3,) [m]; forces and moments by their largest, these with two heads."""
+    arrows, sizes = scene.arrows, np.linalg.norm(scene.arrows.vector[0], axis=1)
+    found = []
+    for k, is_moment in enumerate(arrows.moment):
+        alike = [size for size, each in zip(sizes, arrows.moment, strict=True) if each == is_moment]
+        if sizes[k] > 0.0:
+            tail = arrows.tail[0, k]
+            tip = arrows.vector[0, k] * (ARROW * scene.bodies.size / max(alike))
+            found += [(tail, tail + share * tip) for share in ((1.0, 0.8) if is_moment else (1.0,))]
+    return found
 
 
 def _view() -> tuple[Floats, Floats, Floats]:

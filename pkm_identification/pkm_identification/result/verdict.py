@@ -215,7 +215,8 @@ def _limit(
         named = 'all joints' if is_all else ', '.join(coloured)
         reason = f'the residuals of {named} are no noise'
         return Limit.MISSING_EFFECT, (reason,), _for_missing(diagnostics)
-    return Limit.UNKNOWN, ('the residuals look like noise, which no period measures',), ()
+    reason = 'the residuals look like noise, which no period measures'
+    return Limit.UNKNOWN, (reason,), ('repeat a motion period by period, which measures the noise',)
 
 
 def driven_by_friction(result: IdentificationResult) -> list[str]:
