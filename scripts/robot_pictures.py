@@ -18,21 +18,16 @@ import numpy as np
 from PIL import Image
 
 import pkm_description
-from pkm_bringup.scene import meshes
+from pkm_bringup.scene import meshes, still
 from pkm_description.assembly import Assembly
 from pkm_description.exporters.shapes import Shape, read_shapes
 
 FOLDER = Path(__file__).resolve().parents[1] / 'pkm_description' / 'doc'
 PIXELS = np.array([480, 400])
-SAMPLING = 3  # rays a pixel, in either direction
-MARGIN = 0.05
-COLOURS = 96
 SIDES = 40
 RED, LIGHT = (0.85, 0.1, 0.1), (0.76, 0.79, 0.82)
 AXES = ((0.8, 0.25, 0.25), (0.25, 0.6, 0.25), (0.3, 0.35, 0.85))
-SUN = np.array([0.25, -0.45, 0.85]) / np.linalg.norm([0.25, -0.45, 0.85])
 #: Azimuth and elevation of the eye [deg].
-VIEW = (-62.0, 20.0)
 VIEWS = {
     'five_bar': (-75.0, 48.0),
     'four_bar': (-72.0, 14.0),
@@ -103,81 +98,10 @@ def added(mesh: Picture, faces: np.ndarray, colour: tuple[float, ...]) -> Pictur
     )
 
 
-def eye_axes(view: tuple[float, float]) -> np.ndarray:
-    """Rows: right, up and towards the eye, in base axes."""
-    azimuth, elevation = np.radians(view)
-    towards = np.array(
-        [
-            np.cos(elevation) * np.cos(azimuth),
-            np.cos(elevation) * np.sin(azimuth),
-            np.sin(elevation),
-        ]
-    )
-    right = np.array([-np.sin(azimuth), np.cos(azimuth), 0.0])
-    return np.stack([right, np.cross(towards, right), towards])
-
-
 def draw(name: str) -> Image.Image:
     """Picture of a robot."""
     mesh = picture_of(name)
-    eye = eye_axes(VIEWS.get(name, VIEW))
-    normal = np.cross(mesh.faces[:, 1] - mesh.faces[:, 0], mesh.faces[:, 2] - mesh.faces[:, 0])
-    length = np.linalg.norm(normal, axis=1, keepdims=True)
-    normal = normal / np.maximum(length, 1e-300)
-    bright = 0.55 + 0.4 * np.clip(normal @ SUN, 0.0, 1.0) + 0.1 * np.clip(normal @ eye[2], 0, 1)
-    colours = np.clip(mesh.colours * bright[:, None], 0.0, 1.0)
-    front = normal @ eye[2] > 0.0
-    return render(mesh.faces[front] @ eye.T, colours[front])
-
-
-def render(faces: np.ndarray, colours: np.ndarray) -> Image.Image:
-    """Paint what is nearest of the faces (n, 3, 3), seen along z, so that they fill the picture."""
-    low, high = faces[..., :2].min(axis=(0, 1)), faces[..., :2].max(axis=(0, 1))
-    scale = np.min(PIXELS * (1.0 - 2.0 * MARGIN) / (high - low)) * SAMPLING
-    width, height = PIXELS * SAMPLING
-    corners = faces.copy()
-    corners[..., :2] = (corners[..., :2] - 0.5 * (low + high)) * scale + 0.5 * PIXELS * SAMPLING
-    depth = np.full((height, width), -np.inf)
-    picture = np.ones((height, width, 3))
-    for triangle, colour in zip(corners, colours, strict=True):
-        paint(triangle, colour, depth, picture)
-    picture = outlined(picture, depth, 0.01 * np.ptp(faces[..., 2]))
-    small = picture[::-1].reshape(PIXELS[1], SAMPLING, PIXELS[0], SAMPLING, 3).mean(axis=(1, 3))
-    image = Image.fromarray((255.0 * small + 0.5).astype(np.uint8))
-    return image.quantize(COLOURS, dither=Image.Dither.NONE)
-
-
-def paint(triangle: np.ndarray, colour: np.ndarray, depth: np.ndarray, picture: np.ndarray) -> None:
-    """Paint a triangle (3, 3) where it is nearer than what is there."""
-    (ax, ay, _), (bx, by, _), (cx, cy, _) = triangle
-    area = (bx - ax) * (cy - ay) - (cx - ax) * (by - ay)
-    if abs(area) < 1e-9:
-        return
-    x0, y0 = np.maximum(np.floor(triangle[:, :2].min(axis=0)).astype(int), 0)
-    x1, y1 = np.ceil(triangle[:, :2].max(axis=0)).astype(int) + 1
-    x, y = np.meshgrid(np.arange(x0, x1) + 0.5, np.arange(y0, y1) + 0.5)
-    first = ((bx - x) * (cy - y) - (cx - x) * (by - y)) / area
-    second = ((cx - x) * (ay - y) - (ax - x) * (cy - y)) / area
-    third = 1.0 - first - second
-    there = depth[y0:y1, x0:x1]
-    inside = (first >= 0) & (second >= 0) & (third >= 0)
-    inside, first, second, third = (
-        part[: there.shape[0], : there.shape[1]] for part in (inside, first, second, third)
-    )
-    near = first * triangle[0, 2] + second * triangle[1, 2] + third * triangle[2, 2]
-    visible = inside & (near > there)
-    there[visible] = near[visible]
-    picture[y0:y1, x0:x1][visible] = colour
-
-
-def outlined(picture: np.ndarray, depth: np.ndarray, step: float) -> np.ndarray:
-    """Darken the nearer side of steps in depth."""
-    far = np.where(np.isfinite(depth), depth, depth[np.isfinite(depth)].min() - 10.0 * step)
-    edge = np.zeros(depth.shape, dtype=bool)
-    for axis in (0, 1):
-        for turn in (1, -1):
-            edge |= far - np.roll(far, turn, axis=axis) > step
-    return np.where(edge[..., None], 0.45 * picture, picture)
+    return still.shaded(mesh.faces, mesh.colours, VIEWS.get(name, still.VIEW), PIXELS)
 
 
 def main() -> None:

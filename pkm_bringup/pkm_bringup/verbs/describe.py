@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pkm_description
@@ -32,21 +33,27 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--reduced', metavar='LEVEL', help=text)
     describe_contributions.add_options(parser)
     describe_workspace.add_options(parser)
+    text = 'draw the robot at home, from its shapes or its kinematics, to this .png'
+    parser.add_argument('--picture', metavar='FILE', help=text)
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: Any) -> int:
     """Print tables, or everything as JSON."""
+    from pkm_bringup.outputs import check_output
     from pkm_bringup.views.overview_text import print_overview
     from pkm_description import load
 
     describe_workspace.check_options(arguments)
+    if arguments.picture:
+        check_output(arguments.picture, ('.png',))
     samples = arguments.samples or describe_workspace.SAMPLES
     with progress(f"reading '{arguments.robot}'") as update:
         description = load(arguments.robot)
         content = _figures(description, arguments, update)
-        if arguments.contributions or arguments.motion or arguments.workspace or arguments.plot:
+        wanted = (arguments.contributions, arguments.motion, arguments.workspace, arguments.plot)
+        if any(wanted) or arguments.picture:
             from pkm_dynamics import ClosedChainModel
 
             model = ClosedChainModel(description)
@@ -59,6 +66,11 @@ def run(arguments: Any) -> int:
         if arguments.plot:
             update('picture of the workspace')
             describe_workspace.write_plot(model, samples, arguments.plot)
+        if arguments.picture:
+            from pkm_bringup.scene.still import write_picture
+
+            update('picture of the robot')
+            write_picture(model, Path(arguments.picture))
     if arguments.json:
         print_json(content)
     else:
