@@ -72,7 +72,13 @@ def print_figures(content: dict[str, Any]) -> None:
     if is_platform:
         volume, deviation = content['volume'], content['volume_deviation']
         lines.append(f'volume      {volume:.4g} +- {deviation:.2g} m^3')
+    elif content['reached_yaw']:
+        volume, deviation = content['volume'], content['volume_deviation']
+        lines.append(f'volume      {volume:.4g} +- {deviation:.2g} m^2 rad, of x, y and yaw')
     lines.append(f'positions   {_box(content, "reached_")}')
+    if content['reached_yaw']:
+        least, most = content['reached_yaw']
+        lines.append(f'yaw         {least:.3g} to {most:.3g} rad from home')
     if 'box_lower' in content:
         lines.append(f'box         {_box(content, "box_")}, about home with its rotation')
     sys.stdout.write('\nWORKSPACE\n' + ''.join(f'  {line}\n' for line in lines))

@@ -12,7 +12,14 @@ from matplotlib.patches import Patch
 
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.analysis.reachability import CRITERIA
-from pkm_dynamics.analysis.workspace import largest_box, region, workspace, workspace_slice
+from pkm_dynamics.analysis.workspace import (
+    is_planar,
+    largest_box,
+    region,
+    workspace,
+    workspace_slice,
+    yaw_of,
+)
 
 POINTS = 61  # a side of a slice
 BORDER = 0.5  # of the declared box around it on each side
@@ -65,13 +72,22 @@ def _positions(model: ClosedChainModel, axes: Any, samples: int) -> set[int]:
     names = found.first_failure
     codes = np.array([LABELS.index(name) if name else 0 for name in names])
     used = set()
+    planar = is_planar(model)
+    places, home = found.position, np.array(model.home_position)
+    if planar:  # the third axis is yaw
+        places = np.column_stack([places[:, :2], yaw_of(model, found.rotation)])
+        home[2] = 0.0
     for ax, (first, second) in zip(axes, ((0, 1), (0, 2)), strict=True):
         for code in sorted(set(codes.tolist()) - {LABELS.index('assembly')}, reverse=True):
-            here = found.position[codes == code]
+            here = places[codes == code]
             ax.plot(here[:, first], here[:, second], '.', color=DOTS[code], markersize=3)
             used.add(code)
-        ax.plot(model.home_position[first], model.home_position[second], 'k+', markersize=9)
-        _label(ax, ('xyz'[first], 'xyz'[second]))
+        ax.plot(home[first], home[second], 'k+', markersize=9)
+        if planar and second == 2:
+            ax.set_xlabel('x [m]')
+            ax.set_ylabel('yaw from home [rad]')
+        else:
+            _label(ax, ('xyz'[first], 'xyz'[second]))
     return used
 
 

@@ -23,6 +23,8 @@ from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.model import ClosedChainModel
 
 COORDINATES = ('platform', 'actuators')
+PLANAR = (0, 1, 5)  # of a twist [v; omega]: what a platform does that moves in x, y and yaw alone
+_PLANE = 1e-9  # share of such a platform's twist out of the plane that is rounding
 _BLOCK = 4096  # samples judged at once
 _REACH = 0.6  # of the mechanism's size: half the side of a region that nobody declared
 
@@ -39,12 +41,14 @@ class Workspace:
     tilt: float  # largest angle [rad] between sampled rotations and home's
     share: float  # reachable samples among all, and its standard deviation
     share_deviation: float
-    # `platform`: of the reachable positions [m^3], counted with the sampled rotations; nan in
-    # actuator coordinates
+    # `platform`: of the reachable positions [m^3], counted with the sampled rotations; of planar
+    # platforms, of x, y and yaw [m^2 rad]; else nan
     volume: float
     volume_deviation: float
     reached_lower: Floats  # (3,) [m] box around the platform positions of the reachable samples
     reached_upper: Floats  # (3,) [m]
+    # [rad] of planar platforms about z, of the reachable samples, counted from home's; else None
+    reached_yaw: tuple[float, float] | None
     samples: Reachability  # verdicts; `samples.counts` tells how many fail by which criterion
     seed: int
 
@@ -103,13 +107,47 @@ def workspace(
     samples = _joined(parts)
     share = float(np.mean(samples.reachable)) if len(points) else 0.0
     deviation = float(np.sqrt(share * (1.0 - share) / max(len(points), 1)))
-    size = float(np.prod(high - low)) if chosen == 'platform' else float('nan')
+    size = float(np.prod(high - low))
+    volumes, yaw = (float('nan'),) * 2, None
+    if chosen == 'platform':
+        volumes = share * size, deviation * size
+    elif is_planar(model):
+        # by the determinant of the platform's coordinates by the actuators': one assembly holds
+        # each of its poses at one position of the actuators
+        each = np.zeros(len(points))
+        index = np.flatnonzero(samples.reachable)
+        at = samples.joints[index], samples.position[index], samples.rotation[index]
+        each[index] = np.abs(np.linalg.det(model.platform_jacobian_at(*at)[:, list(PLANAR)]))
+        volumes = size * float(each.mean()), size * float(each.std() / np.sqrt(max(len(each), 1)))
+        turned = yaw_of(model, samples.rotation[index])
+        yaw = float(np.min(turned, initial=np.inf)), float(np.max(turned, initial=-np.inf))
     reached = samples.position[samples.reachable]
     if not len(reached):
         reached = np.full((1, 3), np.nan)
-    shares = share, deviation, share * size, deviation * size
     box = np.min(reached, axis=0), np.max(reached, axis=0)
-    return Workspace(chosen, low, high, angle, *shares, *box, samples, seed)
+    return Workspace(chosen, low, high, angle, share, deviation, *volumes, *box, yaw, samples, seed)
+
+
+def is_planar(model: ClosedChainModel) -> bool:
+    """Whether the platform moves in x, y and about z, and in nothing else, at home and beside it."""
+    if model.platform_determines_joints or model.n_a != len(PLANAR):
+        return False
+    slides = [model.description.joint(name).type == 'prismatic' for name in model.actuated_joints]
+    steps = 0.05 * np.array([[0.0] * 3, *np.eye(3), *-np.eye(3)])  # [rad, length scale]
+    steps = steps * np.where(slides, model.length_scale, 1.0)
+    found, closed = model.configurations_of_actuators(model.home_actuators + steps)
+    jacobian = model.platform_jacobian_at(*found.take(np.flatnonzero(closed)))
+    jacobian[:, :3] /= model.length_scale
+    out = np.delete(jacobian, PLANAR, axis=1)
+    if np.abs(out).max() > _PLANE * np.abs(jacobian).max():
+        return False
+    return bool(np.linalg.matrix_rank(jacobian[0, list(PLANAR)], tol=1e-6) == len(PLANAR))
+
+
+def yaw_of(model: ClosedChainModel, rotation: Floats) -> Floats:
+    """Angles (N,) [rad] about z of rotations (N, 3, 3) of a planar platform, from home's."""
+    turn = rotation @ np.asarray(model.home_rotation).T
+    return np.arctan2(turn[:, 1, 0], turn[:, 0, 0])
 
 
 def _blocks(count: int) -> list[slice]:
