@@ -129,7 +129,7 @@ def workspace(
 
 
 def is_planar(model: ClosedChainModel) -> bool:
-    """Whether the platform moves in x, y and about z, and in nothing else, at home and beside it."""
+    """Whether the platform moves in x, y and about z and in nothing else, at home and beside it."""
     if model.platform_determines_joints or model.n_a != len(PLANAR):
         return False
     slides = [model.description.joint(name).type == 'prismatic' for name in model.actuated_joints]
