@@ -22,7 +22,7 @@ def test_the_curve_follows_the_best(monkeypatch):
     monkeypatch.setattr('pkm_bringup.views.design_view.time', clock)
     history = SearchHistory()
     for value in (5.0, 3.0, 4.0, 1.0):
-        history.update(f'1 of 2 starts, d_optimal {value}', 0.5, 3.0)
+        history.update(f'1 of 2 starts, criterion {value}', 0.5, 3.0)
     assert [best for _, best in history.best] == [5.0, 3.0, 3.0, 1.0]
     history.best = [(at, best) for at, (_, best) in enumerate(history.best)]
     clock.monotonic = lambda: 14.0
@@ -43,13 +43,13 @@ def test_texts_without_a_criterion_draw_nothing():
 def test_lines_where_there_is_no_terminal(capsys, monkeypatch):
     monkeypatch.setattr('pkm_bringup.views.console.QUIET_TIME', 0.05)
     with design_view('designing') as tell:
-        tell('1 of 2 starts, d_optimal -3', 0.25, 12.0)
+        tell('1 of 2 starts, criterion -3', 0.25, 12.0)
         shown, end = '', time.monotonic() + LONGEST_WAIT
         while '\n' not in shown and time.monotonic() < end:
             time.sleep(0.01)
             shown += capsys.readouterr().err
     line = shown.splitlines()[0]
-    assert line.startswith('designing: 1 of 2 starts, d_optimal -3, 12 s left, 25 %')
+    assert line.startswith('designing: 1 of 2 starts, criterion -3, 12 s left, 25 %')
 
 
 def test_the_first_interrupt_sets_the_event_and_the_second_interrupts(capsys):
@@ -85,7 +85,7 @@ def test_interrupting_a_design_on_a_terminal_keeps_the_best(tmp_path):
             shown += os.read(master, 65536)
         except OSError:
             break
-        if not sent and re.search(rb'd_optimal -?\d', shown):
+        if not sent and re.search(rb'criterion -?\d', shown):
             os.killpg(process.pid, signal.SIGINT)
             sent = True
     output, _ = process.communicate(timeout=60.0)

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from pkm_bringup.demo.scenario import HIGH_GAINS, DemoResult, Identification
 from pkm_bringup.views.tracking_view import tracked_run
+from pkm_bringup.views.validation_view import EPS_RA, TO_TRUTH, TO_TRUTH_IN_BAND, explained
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import Validation
 from pkm_identification.result.verdict import verdict_of
@@ -19,7 +20,7 @@ from pkm_identification.result.verdict import verdict_of
 MEASURED_COLOUR = '0.65'
 SHOWN_TIME = 3.0  # [s]
 COLOURS = ('#b2432f', '#d99a2b', '#2f6f8f')
-ERRORS = ('against noise-free', 'noise-free, in band', 'against measured', 'unbiased axes')
+ERRORS = (TO_TRUTH, TO_TRUTH_IN_BAND, EPS_RA, 'unbiased axes')
 PARAMETER = ('name', 'estimate', 'standard_deviation', 'truth', 'unit', 'expression')
 
 
@@ -97,14 +98,14 @@ def prediction_figures(validation: Validation) -> dict[str, Any]:
 
 
 def prediction_table(result: DemoResult) -> Table:
-    """Force-prediction errors against the noise-free forces and against the measured ones."""
+    """Errors of predicted forces to the truth and to the measured ones."""
     rows = []
     for motion, validation in (('circle', result.circle), ('mirrored circle', result.mirrored)):
         figures = prediction_figures(validation)
-        errors = [f'{figures[key]:.2%}' for key in ('truth', 'truth_in_band', 'measured')]
+        errors = [f'{100 * figures[key]:.2f}' for key in ('truth', 'truth_in_band', 'measured')]
         rows.append((motion, *errors, figures['unbiased_axes'] or '-'))
     columns = ('motion', *ERRORS)
-    return _table('Force prediction: relative absolute error', {'motion'}, columns, rows)
+    return _table('Predicted forces', {'motion'}, columns, rows)
 
 
 def tracking_table(result: DemoResult) -> Table:
@@ -156,6 +157,8 @@ def as_dict(result: DemoResult, model: ClosedChainModel, files: dict[str, Path])
 def print_summary(console: Console, result: DemoResult, files: dict[str, Path]) -> None:
     """Print the tables of what came after the identification, and the paths."""
     console.print(prediction_table(result))
+    for line in explained(EPS_RA, TO_TRUTH, TO_TRUTH_IN_BAND):
+        console.print(line, soft_wrap=True, highlight=False)
     console.print(tracking_table(result))
     for name, path in files.items():
         console.print(f'{name}: {path}', soft_wrap=True, highlight=False)

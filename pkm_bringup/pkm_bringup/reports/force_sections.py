@@ -10,21 +10,21 @@ from pkm_bringup.reports.model_sections import residual_tests
 from pkm_bringup.reports.page_blocks import Block, Lines, Missing, Pictures, Section, TableBlock
 from pkm_bringup.reports.report_run import Predicted, Run
 from pkm_bringup.views.console import Column, table_of
-from pkm_bringup.views.validation_view import validation_lines, validation_table
+from pkm_bringup.views.validation_view import (
+    EPS_RA,
+    TO_TRUTH_IN_BAND,
+    validation_lines,
+    validation_table,
+)
 from pkm_dynamics import ClosedChainModel
 
 OVERALL: dict[str, Column] = {
     'recording': 'recording',
     'periods averaged': lambda row: row['signals'].get('periods'),
-    'eps_RA [%]': lambda row: _percent(row['against_measured']),
+    EPS_RA: lambda row: _percent(row['against_measured']),
     'noise explains it': lambda row: _unbiased(row['is_unbiased']),
-    'eps_RA to the truth, in band [%]': lambda row: _percent(row['against_truth_in_band']),
+    TO_TRUTH_IN_BAND: lambda row: _percent(row['against_truth_in_band']),
 }
-EPS_RA = (
-    'eps_RA is the relative absolute error, sum |predicted - reference| / sum |reference - mean|. '
-    'Measured forces have noise, which fewer periods average out less; the truth, of a simulated '
-    'robot, has none.'
-)
 
 
 def prediction_section(run: Run) -> Section:
@@ -42,7 +42,8 @@ def prediction_section(run: Run) -> Section:
     blocks: list[Block] = []
     if len(summaries) > 1:
         rows = [{'recording': name, **found} for name, found in summaries]
-        blocks.append(TableBlock(table_of(rows, columns_of(rows)), EPS_RA))
+        caption = 'Fewer periods average out less noise of the measured forces.'
+        blocks.append(TableBlock(table_of(rows, columns_of(rows)), caption))
     name, first = summaries[0]
     if run.predictions and run.model is not None:
         found, units = run.predictions[0].validation, force_units(run.model)
@@ -55,8 +56,7 @@ def prediction_section(run: Run) -> Section:
                 'deviations of the parameters around the prediction.',
             )
         )
-    caption = f'Errors in {name} by joint.' + (f' {EPS_RA}' if len(summaries) == 1 else '')
-    blocks.append(TableBlock(validation_table(first), caption))
+    blocks.append(TableBlock(validation_table(first), f'Errors in {name} by joint.'))
     blocks.append(Lines(tuple(validation_lines(first))))
     return Section(key, heading, tuple(blocks))
 

@@ -123,6 +123,6 @@ def _of_prediction(found: Predicted) -> list[Figure]:
         label += f'; noise explains it on {int(fine.sum())} of {len(fine)} axes'
     figures = [Figure(percent(error), label, error)]
     if truth is not None:
-        label = f'eps_RA to the noise-free forces of {name}, in band'
+        label = f'eps_RA to the truth of {name}, in band'
         figures.append(Figure(percent(truth.overall), label, truth.overall))
     return figures

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pkm_bringup.views.console import print_table
+from pkm_bringup.views.validation_view import EPS_RA, TO_TRUTH, TO_TRUTH_IN_BAND, explained
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.model_selection.model_comparison import Candidate, best
 
@@ -18,9 +19,9 @@ COLUMNS = {
     'parameters': 'parameters',
     'rigid': 'rigid_body',
     'proper': 'proper',
-    'eps_RA [%]': 'error',
-    'held-out eps_RA [%]': 'held_out',
-    'eps_RA to truth [%]': 'held_out_truth',
+    EPS_RA: 'error',
+    f'held-out {EPS_RA}': 'held_out',
+    f'held-out {TO_TRUTH_IN_BAND}': 'held_out_truth',
     'covered [%]': 'coverage',
     'median parameter error [%]': 'median_parameter_error',
     'largest parameter sd [%]': 'largest_relative_standard_deviation',
@@ -51,6 +52,8 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
         )
     if shown:
         print_table(['', *shown], table)
+        told = [EPS_RA] + [TO_TRUTH, TO_TRUTH_IN_BAND] * ('held_out_truth' in shown.values())
+        sys.stdout.write(''.join(f'{line}\n' for line in ('', *explained(*told))))
     failures: dict[str, list[str]] = {}
     for row in rows:
         if row['failure']:
@@ -94,7 +97,7 @@ def _draw_errors(axis: Any, candidates: Sequence[Candidate]) -> None:
     kinds = (
         ('error', 'data identified from', 'C0'),
         ('held_out', 'held out', 'C1'),
-        ('held_out_truth', 'held out, to the truth', 'C2'),
+        ('held_out_truth', 'held out, to the truth, in band', 'C2'),
     )
     rows = [candidate.row() for candidate in candidates]
     shown = [kind for kind in kinds if any(row.get(kind[0]) is not None for row in rows)]
@@ -118,7 +121,7 @@ def _draw_errors(axis: Any, candidates: Sequence[Candidate]) -> None:
     axis.set_yticks(place, labels, fontsize='small')
     axis.set_ylim(-0.6, len(rows) - 0.4)
     axis.margins(x=0.12)
-    axis.set_xlabel('relative absolute error [%]')
+    axis.set_xlabel(f'{EPS_RA}, relative absolute error')
     axis.set_title('errors; properly identified parameters')
     axis.grid(axis='x', alpha=0.25)
     if shown:

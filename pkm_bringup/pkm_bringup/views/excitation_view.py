@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pkm_bringup.trajectory_inputs import facts_of
@@ -26,6 +26,13 @@ NOISE_TEXTS = {
     'as designed': 'that which the design was made for',
 }
 COMPONENTS = 3  # of a combination of parameters: more do not fit into a line
+LOGARITHMS = {
+    'd_optimal': '-ln det F',
+    'a_optimal': 'ln trace F^-1',
+    'e_optimal': '-ln smallest eigenvalue of F',
+    'condition_number': 'ln condition number',
+    'condition_number_scaled': 'ln condition number with columns of unit length',
+}  # of the criteria, as a search minimises them
 ENDS = 'least visible', 'most visible'
 CRITERIA = {
     'd_optimal': '-ln det F',
@@ -63,6 +70,7 @@ def excitation_content(
         'periods': periods,
         'ramp_time': ramp_time if trajectory.period is not None else None,
         **_figures(model, trajectory, design, periods, noise),
+        'criterion': None if design is None else searched_criterion(design),
         'feasible': report.feasible,
         'margins': margin_rows(report),
     }
@@ -125,6 +133,8 @@ def figure_tables(content: dict[str, Any]) -> list[Table]:
     known = ' and what was known before' if content['prior'] else ''
     header = f'{runs_text(content)}{known}, {figures["samples"]} samples'
     criteria = [[CRITERIA[key], figures[key]] for key in CRITERIA]
+    if content['criterion'] is not None:
+        criteria.append(list(content['criterion'].values()))
     parameters = [
         [name, value, figures['nominal'][name], figures['units'][name]]
         + [expression if (expression := figures['expressions'][name]) != name else '']
@@ -150,17 +160,31 @@ def _main(components: dict[str, float]) -> str:
 
 def print_design(design: ExcitationDesign) -> None:
     """Print the figures of a design."""
-    figures = design.figures
+    figures, searched = design.figures, searched_criterion(design)
     rows = [
         ('period [s]', design.period),
         ('ramp time [s]', design.ramp_time),
         ('parameters', figures['parameters']),
+        *([tuple(searched.values())] if searched else []),
         (f'samples at {figures["sampling_rate"]:g} Hz', figures['samples']),
         *((label, figures[name]) for name, label in CRITERIA.items()),
         ('-ln det F of one second', figures['d_optimal_per_second']),
     ]
     print_table(('one period, SI units', 'value'), rows)
     sys.stdout.flush()
+
+
+def searched_criterion(design: ExcitationDesign) -> dict[str, Any] | None:
+    """Return what the search minimised in words and its value; None of files that have none."""
+    if 'criterion' not in design.figures:
+        return None
+    names = design.criterion if isinstance(design.criterion, Mapping) else {design.criterion: 1.0}
+    what = ' + '.join(
+        LOGARITHMS[name] if weight == 1.0 else f'{weight:g} {LOGARITHMS[name]}'
+        for name, weight in names.items()
+    )
+    text = f'criterion: {what}, of {design.figures["measuring_time"]:.3g} s'
+    return {'what': text, 'value': design.figures['criterion']}
 
 
 def margin_rows(report: FeasibilityReport) -> list[dict[str, Any]]:

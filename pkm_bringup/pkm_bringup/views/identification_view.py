@@ -16,6 +16,7 @@ from pkm_bringup.views.console import (
     show,
     table_of,
 )
+from pkm_bringup.views.validation_view import EPS_RA, TO_TRUTH, TO_TRUTH_IN_BAND, explained
 from pkm_identification import IdentificationResult
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import EllipsoidDiagnostics
 from pkm_identification.percent import percent
@@ -45,9 +46,9 @@ PARAMETER = ('name', 'value', 'standard_deviation', 'relative', 'low', 'high', '
 STEPS: dict[str, Column] = {
     'parameters': 'parameters',
     'proper': 'proper',
-    'eps_RA [%]': lambda step: 100 * step['error']['measured'],
-    'held-out eps_RA [%]': lambda step: 100 * step['held_out']['measured'],
-    'eps_RA to truth [%]': lambda step: 100 * step['held_out']['truth'],
+    EPS_RA: lambda step: 100 * step['error']['measured'],
+    f'held-out {EPS_RA}': lambda step: 100 * step['held_out']['measured'],
+    f'held-out {TO_TRUTH_IN_BAND}': lambda step: 100 * step['held_out']['truth'],
     'variance': 'variance_ratio',
     'p': 'p_value',
     'dropped': lambda step: step['dropped'] or '-',
@@ -239,12 +240,14 @@ def _by_recording(result: IdentificationResult) -> list[tuple[str, list[Defect]]
 
 def print_steps(steps: list[dict[str, Any]]) -> None:
     """Print the way to the reduced model, one line an estimate."""
-    columns = dict(STEPS)
-    for kind, header in (('measured', 'held-out eps_RA [%]'), ('truth', 'eps_RA to truth [%]')):
+    columns, told = dict(STEPS), [EPS_RA]
+    for kind, header in (('measured', EPS_RA), ('truth', TO_TRUTH_IN_BAND)):
         if kind not in steps[0]['held_out']:
-            del columns[header]
+            del columns[f'held-out {header}']
+        elif kind == 'truth':
+            told += [TO_TRUTH, TO_TRUTH_IN_BAND]
     print_columns(steps, columns)
-    sys.stdout.write('\n')
+    sys.stdout.write(''.join(f'{line}\n' for line in ('', *explained(*told), '')))
 
 
 def parameters(result: Any, level: float = 0.95) -> list[dict[str, Any]]:

@@ -52,7 +52,7 @@ CONTROLLED: Columns = {
     '[%]': ('outlier_share', '.3g%'),
     'det M^-1': ('determinant', '.3g'),
     'distance of truth': ('distance_of_truth', '.2f'),
-    'noise-free forces inside [%]': ('noise_free_inside', '.4g%'),
+    'truth inside [%]': ('noise_free_inside', '.4g%'),
     'measured inside [%]': ('measured_inside', '.4g%'),
 }
 ESTIMATORS: Columns = {
@@ -67,8 +67,8 @@ ESTIMATORS: Columns = {
 }
 ERRORS: Columns = {
     'physical [%]': ('physical', '.0f%'),
-    'error [%]': ('error', '.2f%'),
-    'against measured [%]': ('error_measured', '.2f%'),
+    'eps_RA to the truth [%]': ('error', '.2f%'),
+    'eps_RA [%]': ('error_measured', '.2f%'),
 }
 LIMITS: Columns = {'noise': ('noise', 'g'), 'estimator': 'name', **ERRORS}
 LIMITS['limits reached'] = ('active', '.1f')
@@ -264,8 +264,8 @@ def print_feasible(content: Content) -> None:
         for row in _named(level, 'gauss_markov', 'feasible')
     ]
     title = (
-        f'{content["limits"]["robot"]}: relative absolute error on another motion: of the '
-        'exact motion against noise-free forces, and against measured ones'
+        f'{content["limits"]["robot"]}: eps_RA on another motion: of the exact motion to the '
+        'truth (noise-free forces), and to measured ones'
     )
     print_columns(rows, LIMITS, title)
     for level in levels:
@@ -274,7 +274,7 @@ def print_feasible(content: Content) -> None:
         )
         sys.stdout.write(
             f'noise {level["noise"]:g}: error with limits over that without {ratio["median"]:.3f} '
-            f'(median), {ratio["largest"]:.3f} (largest of {level["runs"]}); against measured '
+            f'(median), {ratio["largest"]:.3f} (largest of {level["runs"]}); to measured '
             f'forces {measured["median"]:.3f}, {measured["largest"]:.3f}; CPU time '
             f'{cost["shared"]:.3f} s with shared designs, {cost["each"]:.3f} s without\n'
         )

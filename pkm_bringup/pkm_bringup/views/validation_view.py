@@ -7,6 +7,15 @@ from typing import Any
 
 from pkm_bringup.views.console import Table, print_table, show
 
+# What errors of forces are called, in every table, and in words once below it
+EPS_RA, TO_TRUTH = 'eps_RA [%]', 'eps_RA to the truth [%]'
+TO_TRUTH_IN_BAND = 'eps_RA to the truth, in band [%]'
+EXPLAINED = {
+    EPS_RA: 'eps_RA: relative absolute error, sum |predicted - reference| / sum |reference - mean|'
+    ', the reference being the measured forces where no other is named',
+    TO_TRUTH: 'the truth: noise-free forces of the simulated robot',
+    TO_TRUTH_IN_BAND: 'in band: at the frequencies in which the motion is known',
+}
 BEYOND = 0.05  # share of a joint's samples from which one speaks of another motion
 
 
@@ -24,14 +33,14 @@ def validation_table(summary: dict[str, Any]) -> Table:
     coverage, test = summary['coverage'], summary['noise_test']
     columns: list[tuple[str, Any]] = [
         ('joint', summary['joints']),
-        ('eps_RA [%]', _percent(measured['relative_absolute_error'])),
+        (EPS_RA, _percent(measured['relative_absolute_error'])),
         ('residual RMS [N, N m]', measured['residual_rms']),
         ('noise RMS [N, N m]', summary['noise']),
         ('variance ratio', test and test['variance_ratio']),
         ('p', test and test['p_value']),
         ('unbiased', summary['is_unbiased'] or 'unknown'),
         ('covered [%]', coverage and _percent(coverage['measured'])),
-        ('eps_RA to truth [%]', truth and _percent(truth['relative_absolute_error'])),
+        (TO_TRUTH_IN_BAND, truth and _percent(truth['relative_absolute_error'])),
         ('truth covered [%]', coverage and _percent(coverage['truth'])),
     ]
     shown = [(name, values) for name, values in columns if values is not None]
@@ -48,12 +57,12 @@ def validation_lines(summary: dict[str, Any]) -> list[str]:
     coverage = summary['coverage']
     text = f'{100 * measured["relative_absolute_error_overall"]:.3g} %'
     if truth is not None:
-        text += f', to the truth {100 * truth["relative_absolute_error_overall"]:.3g} %'
+        text += f', to the truth, in band, {100 * truth["relative_absolute_error_overall"]:.3g} %'
     rms = f'{100 * measured["relative_rms_overall"]:.3g} %'
     cutoff = summary['signals'].get('cutoff')
     lines = [] if cutoff is None else [f'forces up to {cutoff:.4g} Hz, measured and predicted']
     lines += [
-        f'relative absolute error (eps_RA) overall: {text}',
+        f'eps_RA overall: {text}',
         f'RMS error over the RMS force, the measure of pkm identify: {rms}',
         verdict(summary),
     ]
@@ -62,7 +71,12 @@ def validation_lines(summary: dict[str, Any]) -> list[str]:
         lines += _beyond(coverage, summary['joints'])
     if summary['parameter_error'] is not None:
         lines.append(_parameters(summary['parameter_error']))
-    return lines
+    return lines + explained(EPS_RA, *((TO_TRUTH, TO_TRUTH_IN_BAND) if truth is not None else ()))
+
+
+def explained(*headers: str) -> list[str]:
+    """Return what the errors under these headers are, one line each."""
+    return [EXPLAINED[header] for header in headers]
 
 
 def _percent(values: list[float] | None) -> list[float] | None:
@@ -75,7 +89,7 @@ def _coverage(coverage: dict[str, Any], error: float) -> list[str]:
     level = f'{100 * coverage["level"]:g} % nominal, at an eps_RA of {100 * error:.3g} %'
     for key, what in (
         ('measured_overall', f'measured forces (noise: {coverage["noise_from"]})'),
-        ('truth_overall', 'noise-free forces (parameters and motion)'),
+        ('truth_overall', 'the truth (parameters and motion)'),
     ):
         if coverage[key] is not None:
             lines.append(f'{100 * coverage[key]:.3g} % within the bounds ({level}): {what}')
@@ -83,7 +97,7 @@ def _coverage(coverage: dict[str, Any], error: float) -> list[str]:
         shares = ', '.join(f'{100 * share:.3g} %' for share in coverage['by_speed'])
         lines.append(f'of the measured forces at low, middle and high speed of the joint: {shares}')
     if (share := coverage['guaranteed_overall']) is not None:
-        where = 'of the noise-free forces within the guaranteed bounds'
+        where = 'of the truth within the guaranteed bounds'
         lines.append(f'{100 * share:.4g} % {where}')
     return lines
 

@@ -165,7 +165,7 @@ def design_excitation(
         again = searched(0, problem.trajectory(most_informative_motion(problem)[2]))
         design = max(design, again, key=lambda found: found.figures['rank'])
     if progress is not None:
-        progress('done', 1.0, 0.0)
+        progress(f'done, criterion {design.figures["criterion"]:.6g}', 1.0, 0.0)
     return design
 
 

@@ -51,10 +51,12 @@ class ExcitationDesign:
     criterion : str or dict
         What was optimised: a name, or {name: weight}.
     figures : dict
-        Values of all criteria for one period at `sampling_rate` and what was known before
-        (see `criteria.figures`), `d_optimal_per_second` (of the motion alone, for as many
-        samples as one second has, so that periods compare), `parameters` (number), `rank`
-        (directions of them that are shown), `samples`, `sampling_rate` [Hz], and
+        `criterion`, what the search minimised: a logarithm, or a weighted sum of some, for a
+        record of `measuring_time` [s] (files of earlier releases have neither). Values of all
+        criteria for one period at `sampling_rate` and what was known before (see
+        `criteria.figures`), `d_optimal_per_second` (of the motion alone, for as many samples as
+        one second has, so that periods compare), `parameters` (number), `rank` (directions of
+        them that are shown), `samples`, `sampling_rate` [Hz], and
         `standard_deviation`: {parameter: expected standard deviation after one period} in
         SI units, for the noise covariance of the design (unit variance [N^2] when none was
         given); infinite for what is not shown.

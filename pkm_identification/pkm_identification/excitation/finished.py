@@ -14,7 +14,7 @@ from pkm_dynamics.trajectories import Execution, FourierTrajectory
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.excitation_design import RAMP_TIME, ExcitationDesign
 from pkm_identification.excitation.information import sample_count
-from pkm_identification.excitation.search.criteria import figures, standard_deviations
+from pkm_identification.excitation.search.criteria import exact_mix, figures, standard_deviations
 from pkm_identification.excitation.search.design_problem import DesignProblem
 from pkm_identification.excitation.search.multi_start import DesignSolution
 from pkm_identification.excitation.search.starts import SHRINKING
@@ -129,12 +129,17 @@ def design_figures(
     problem: DesignProblem, W: Array, samples: int, sampling_rate: float
 ) -> dict[str, Any]:
     """Return all criteria of one period of the robot as described, the prior included."""
-    rows = W if problem.prior_rows is None else np.concatenate([W, problem.prior_rows])
+    task, prior = problem.task, problem.prior_rows
+    rows = W if prior is None else np.concatenate([W, prior])
+    searched = np.sqrt(task.samples / samples) * W
+    searched = searched if prior is None else np.concatenate([searched, prior])
     values, rank = figures(rows), problem.base.rank
-    own = values if problem.prior_rows is None else figures(W)
+    own = values if prior is None else figures(W)
     per_second = own['d_optimal'] + rank * np.log(samples / sampling_rate)
     deviations = standard_deviations(rows)
     return {
+        'criterion': exact_mix(task.weights, figures(searched)),
+        'measuring_time': float(task.samples / sampling_rate),
         **values,
         'd_optimal_per_second': float(per_second),
         'parameters': int(rank),

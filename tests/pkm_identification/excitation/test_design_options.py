@@ -193,7 +193,7 @@ def test_progress_tells_the_time_left(model):
     design_excitation(model, **OPTIONS, progress=lambda *state: told.append(state))
     fractions = [fraction for _, fraction, _ in told]
     assert fractions == sorted(fractions) and fractions[-1] == 1.0
-    assert 'd_optimal' in told[-2][0]
+    assert 'criterion' in told[-2][0]
     assert np.isfinite(told[-2][2]) and told[-1][2] == 0.0
 
 

@@ -53,14 +53,18 @@ def test_fractions_grow_and_motions_are_told_as_they_are_found(model, workers):
     left = np.array([seconds for *_, seconds in told])
     assert np.isnan(left[0]) and left[-1] == 0.0
     assert np.all(left[~np.isnan(left)] >= 0.0)
-    assert told[-2][0].startswith('4 of 4 starts, d_optimal -')
+    assert told[-2][0].startswith('4 of 4 starts, criterion -')
+    # one figure with one name: of the search, of its end, and of the file
+    criterion = design.figures['criterion']
+    assert told[-1][0] == f'done, criterion {criterion:.6g}'
+    assert criterion == pytest.approx(min(filter(np.isfinite, objectives)), abs=0.05)
 
 
 def test_time_left_is_what_the_pace_so_far_needs(monkeypatch):
     """A quarter done in 10 s: 30 s are left."""
     now, told = [100.0], []
     monkeypatch.setattr('time.monotonic', lambda: now[0])
-    monitor = Monitor(2, {'d_optimal': 1.0}, lambda *state: told.append(state), None)
+    monitor = Monitor(2, lambda *state: told.append(state), None)
     monitor.begin([0])
     now[0] = 110.0
     monitor.update({0: (0.5, -3.0)})
@@ -75,7 +79,7 @@ def test_cancelling_keeps_the_best_so_far(model, workers, kind):
     stop = threading.Event()
 
     def progress(text, fraction, left):
-        if 'd_optimal' in text and fraction > 0.2:
+        if 'criterion' in text and fraction > 0.2:
             stop.set()
 
     cancel = stop if kind == 'event' else stop.is_set

@@ -127,6 +127,18 @@ def mixed(weights: Mapping[str, float], W: Array, power: float = POWERS[0]) -> t
     return value, gradient
 
 
+def exact_mix(weights: Mapping[str, float], found: Mapping[str, float]) -> float:
+    """Return the weighted sum of criteria, each a logarithm, of exact `figures`; nothing smoothed.
+
+    Infinite where they are of singular information.
+    """
+    if not np.isfinite(found['d_optimal']):
+        return float('inf')
+    logarithms = {name: float(np.log(found[name])) for name in ('a_optimal', *CONDITIONS)}
+    logarithms |= {'d_optimal': found['d_optimal'], 'e_optimal': -float(np.log(found['e_optimal']))}
+    return sum(weight * logarithms[name] for name, weight in weights.items())
+
+
 def figures(W: Array) -> dict[str, float]:
     """Return the exact value of every criterion.
 

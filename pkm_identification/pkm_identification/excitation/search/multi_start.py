@@ -77,7 +77,7 @@ def solve_design_problem(
         if found is not None and np.isfinite(result.objective):
             found(problem.trajectory(result.z), result.objective)
 
-    monitor = Monitor(count, problem.task.weights, progress, cancel, ended)
+    monitor = Monitor(count, progress, cancel, ended)
     rng = np.random.default_rng([seed, 2**31])
     amplitudes = rng.standard_normal(problem.shape) * problem.scale[:, None]
     reference = repair(problem, problem.joined(amplitudes, problem.task.period))

@@ -42,13 +42,11 @@ class Monitor:
     def __init__(
         self,
         count: int,
-        criteria: Mapping[str, float],
         progress: Progress | None,
         cancel: Cancel | None,
         ended: Callable[[Improved], None] = lambda result: None,
     ) -> None:
         self._count, self._progress, self._cancel, self._ended = count, progress, cancel, ended
-        self._what = ' + '.join(criteria)
         self._fractions: dict[int, float] = {}
         self._best = np.inf
         self._begin = time.monotonic()
@@ -89,7 +87,7 @@ class Monitor:
         shown = min(value, self._best)
         text = f'{ended} of {self._count} starts'
         if np.isfinite(shown):
-            text += f', {self._what} {shown:.6g}'
+            text += f', criterion {shown:.6g}'
         self._progress(text, SEARCH * fraction, left)
 
 
