@@ -6,12 +6,11 @@ import numpy as np
 
 from pkm_bringup.reports.svg import drawn
 from pkm_bringup.scene.drawn_links import JOINTS
+from pkm_bringup.scene.meshes import coarse
 from pkm_bringup.scene.scene import ARROW, Scene
+from pkm_bringup.scene.still import TRIANGLES, eye_axes, lit, usual_view
 from pkm_dynamics.array_types import Floats
 
-# Direction to the eye as the player begins with, and to the sun, in base axes
-AZIMUTH, ELEVATION = -1.08, 0.36
-SUN = np.array([0.3, -0.5, 0.85])
 FORCE, PATH = (0.0, 0.5, 0.3), (0.25, 0.3, 0.38)
 SIDE = 4.6  # [in]
 
@@ -21,22 +20,18 @@ def still_picture(scene: Scene) -> str:
     from matplotlib.collections import PolyCollection
     from matplotlib.patheffects import withStroke
 
-    right, up, back = _view()
     corners, colours = [], []
     for part in scene.bodies.parts:
         if part.layer == JOINTS and not scene.bodies.is_skeleton:
             continue
-        place, turn = scene.position[0, part.body], scene.rotation[0, part.body]
-        triangles = part.mesh.corners @ turn.T + place
-        normal = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
-        size = np.linalg.norm(normal, axis=1, keepdims=True)
-        normal = normal / np.maximum(size, 1e-300)
-        seen = (normal @ back > 0.0) & (size[:, 0] > 0.0)
-        light = 0.62 + 0.38 * np.clip(normal @ (SUN / np.linalg.norm(SUN)), 0.0, 1.0)
-        colour = np.clip(np.asarray(part.colour)[None, :3] * light[:, None], 0.0, 1.0)
-        corners.append(triangles[seen])
-        colours.append(colour[seen])
-    faces, paint = np.concatenate(corners), np.concatenate(colours)
+        mesh = coarse(part.mesh, TRIANGLES)
+        moved = mesh.moved(scene.position[0, part.body], scene.rotation[0, part.body])
+        corners.append(moved.corners)
+        colours.append(np.tile(part.colour, (len(moved.triangles), 1)))
+    every = np.concatenate(corners)
+    eye = eye_axes(usual_view(every))
+    right, up, back = eye
+    faces, paint = lit(every, np.concatenate(colours), eye)
     order = np.argsort((faces @ back).mean(axis=1))
     flat = np.stack([faces @ right, faces @ up], axis=-1)[order]
     with drawn(f'{scene.title}: the robot where its motion begins', SIDE, SIDE) as (figure, svg):
@@ -68,11 +63,3 @@ def _arrows(scene: Scene) -> list[tuple[Floats, Floats]]:
             tip = arrows.vector[0, k] * (ARROW * scene.bodies.size / max(alike))
             found += [(tail, tail + share * tip) for share in ((1.0, 0.8) if is_moment else (1.0,))]
     return found
-
-
-def _view() -> tuple[Floats, Floats, Floats]:
-    """Axes of the picture to the right and up, and towards the eye."""
-    a, e = AZIMUTH, ELEVATION
-    back = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
-    right = np.array([-np.sin(a), np.cos(a), 0.0])
-    return right, np.cross(back, right), back

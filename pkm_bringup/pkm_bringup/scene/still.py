@@ -48,16 +48,24 @@ def shaded(
     faces: Floats, colours: Floats, view: tuple[float, float] | None, pixels: Floats
 ) -> Image.Image:
     """Picture of faces (n, 3, 3) [m] of colours (n, 3), seen from `view` [deg], else as usual."""
-    if view is None:
-        width, depth, height = np.ptp(faces.reshape(-1, 3), axis=0)
-        view = FLAT_VIEW if height < FLAT * max(width, depth) else VIEW
-    eye = eye_axes(view)
+    eye = eye_axes(usual_view(faces) if view is None else view)
+    front, colours = lit(faces, colours, eye)
+    return render(front @ eye.T, colours, pixels)
+
+
+def usual_view(faces: Floats) -> tuple[float, float]:
+    """Azimuth and elevation [deg] of the eye for faces (n, 3, 3) [m]."""
+    width, depth, height = np.ptp(faces.reshape(-1, 3), axis=0)
+    return FLAT_VIEW if height < FLAT * max(width, depth) else VIEW
+
+
+def lit(faces: Floats, colours: Floats, eye: Floats) -> tuple[Floats, Floats]:
+    """Return those of the faces (n, 3, 3) that look to the eye, and their colours in the sun."""
     normal = np.cross(faces[:, 1] - faces[:, 0], faces[:, 2] - faces[:, 0])
     normal = normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
     bright = 0.55 + 0.4 * np.clip(normal @ SUN, 0.0, 1.0) + 0.1 * np.clip(normal @ eye[2], 0, 1)
-    colours = np.clip(colours * bright[:, None], 0.0, 1.0)
     front = normal @ eye[2] > 0.0
-    return render(faces[front] @ eye.T, colours[front], pixels)
+    return faces[front], np.clip(colours * bright[:, None], 0.0, 1.0)[front]
 
 
 def eye_axes(view: tuple[float, float]) -> Floats:
