@@ -156,6 +156,9 @@ def test_services_give_what_the_library_gives(graph, data, model, tmp_path):
     assert report['fixed'] == expected.diagnostics['fixed']
     assert report['residual_analysis'][0]['rms'] == pytest.approx(expected.residual_analysis[0].rms)
     assert len(report['identifiability']) == len(expected.names)
+    assert list(report['expressions'].items()) == list(
+        zip(expected.names, expected.expressions, strict=True)
+    )
     assert report['provenance']['data']['sha256'] == expected.provenance['data']['sha256']
 
     both = identify(graph, data[0], further_data=[data[1]])

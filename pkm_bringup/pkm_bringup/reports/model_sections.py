@@ -8,6 +8,7 @@ from pkm_bringup.reports.report_run import Run
 from pkm_bringup.views.band_picture import EXPLAINED
 from pkm_bringup.views.console import table_of
 from pkm_bringup.views.identification_view import (
+    calibration_tables,
     conclusions,
     drive_term_tables,
     evidence,
@@ -46,10 +47,19 @@ def parameter_section(run: Run) -> Section:
             'Estimates with standard deviations and intervals, and the combination of the '
             'parameters of bodies and joints that each stands for. SI units.',
         ),
+        *_calibration(run),
         Lines(tuple(conclusions(found))),
         TableBlock(table_of(known.rows(), VERDICTS), 'What is properly identified', folded=True),
     ]
     return Section(key, heading, tuple(blocks))
+
+
+def _calibration(run: Run) -> list[Block]:
+    """Return force constants and payloads that were estimated with the model."""
+    blocks: list[Block] = []
+    for table, lines in calibration_tables(run.result) if run.result is not None else ():
+        blocks += [TableBlock(table), *([Lines(tuple(lines))] if lines else [])]
+    return blocks
 
 
 def residual_tests(run: Run) -> list[Block]:

@@ -7,18 +7,11 @@ import sys
 from collections.abc import Mapping, Set
 from typing import Any
 
-from pkm_bringup.views.console import (
-    Column,
-    Table,
-    print_columns,
-    print_note,
-    print_table,
-    show,
-    table_of,
-)
+from pkm_bringup.views.console import Column, Table, print_columns, print_note, show, table_of
 from pkm_bringup.views.validation_view import EPS_RA, TO_TRUTH, TO_TRUTH_IN_BAND, explained
 from pkm_identification import IdentificationResult
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import EllipsoidDiagnostics
+from pkm_identification.force_constants.force_constants import ForceConstants
 from pkm_identification.percent import percent
 from pkm_identification.quality.report import Defect
 from pkm_identification.quality.report import lines as sentences
@@ -414,39 +407,50 @@ def summary(found: Identified, output: str, level: float) -> dict[str, Any]:
     return content
 
 
-def print_calibration(result: Any) -> None:
+def print_calibration(result: IdentificationResult) -> None:
     """Print the force constants and payloads that were estimated."""
+    for table, lines in calibration_tables(result):
+        sys.stdout.write('\n')
+        show(table)
+        sys.stdout.write(''.join(f'{line}\n' for line in lines))
+
+
+def calibration_tables(result: IdentificationResult) -> list[tuple[Table, list[str]]]:
+    """Return force constants and payloads that were estimated, each with sentences below."""
+    found: list[tuple[Table, list[str]]] = []
     constants = result.force_constants
     if constants is not None and constants.groups:
         columns = (constants.nominal, constants.values, constants.standard_deviation)
         rows = [
-            (joint, nominal, value, deviation, 100 * deviation / value)
+            [joint, nominal, value, deviation, 100 * deviation / value]
             for joint, nominal, value, deviation in zip(
                 constants.joint_names, *columns, strict=True
             )
             if joint in constants.by_joint
         ]
         header = ('force constant [N/A, N m/A]', 'given', 'estimate', 'standard deviation', '%')
-        sys.stdout.write('\n')
-        print_table(header, rows)
-        ratios = f'{100 * max(constants.ratio_deviation):.3g} % (standard deviations)\n'
-        if math.isfinite(constants.common_deviation):
-            sys.stdout.write(
-                f'common factor known to {100 * constants.common_deviation:.3g} %, each over the '
-                f'mean to {ratios}for the description, <ros2_control>:\n'
-            )
-            for joint, value in constants.by_joint.items():
-                sys.stdout.write(
-                    f'  <joint name="{joint}">: <param name="force_constant">{value:.6g}</param>\n'
-                )
-        else:
-            sys.stdout.write(f'common factor not determined, each over the mean to {ratios}')
+        found.append((Table(header, rows), _constant_lines(constants)))
     for payload in result.payloads:
         where = ', '.join(str(number + 1) for number in payload.datasets)
-        body = list(zip(COMPONENTS, payload.values, payload.standard_deviation, strict=True))
-        sys.stdout.write('\n')
-        title = f'{payload.name} in data {where}'
-        print_table((title, 'estimate', 'standard deviation'), body)
+        pairs = zip(COMPONENTS, payload.values, payload.standard_deviation, strict=True)
+        names = (f'{payload.name} in data {where}', 'estimate', 'standard deviation')
+        found.append((Table(names, [list(row) for row in pairs]), []))
+    return found
+
+
+def _constant_lines(constants: ForceConstants) -> list[str]:
+    ratios = f'{100 * max(constants.ratio_deviation):.3g} % (standard deviations)'
+    if not math.isfinite(constants.common_deviation):
+        return [f'common factor not determined, each over the mean to {ratios}']
+    common = f'common factor known to {100 * constants.common_deviation:.3g} %'
+    return [
+        f'{common}, each over the mean to {ratios}',
+        'for the description, <ros2_control>:',
+        *(
+            f'  <joint name="{joint}">: <param name="force_constant">{value:.6g}</param>'
+            for joint, value in constants.by_joint.items()
+        ),
+    ]
 
 
 def calibration_summary(result: Any) -> dict[str, Any]:

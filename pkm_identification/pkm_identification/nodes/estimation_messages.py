@@ -121,6 +121,7 @@ def identification_report(found: Identified, level: float) -> str:
         'confidence_intervals': dict(
             zip(result.names, result.confidence_interval(level), strict=True)
         ),
+        'expressions': dict(zip(result.names, result.expressions, strict=True)),
         'identifiability': known.rows(),
         'properly_identified': known.count,
         'provenance': result.provenance,
