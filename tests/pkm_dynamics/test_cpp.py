@@ -20,7 +20,8 @@ from pkm_dynamics.random_motion import random_motion
 
 pytestmark = pytest.mark.skipif(not COMPILERS, reason='no C++ compiler (g++ or clang++)')
 DRIVEN = [name for name in pkm_description.library() if name != 'cart_pendulum']
-OTHERS = ['geared_arm', 'rippling_five_bar', 'skew_hexapod', 'chain_prismatic', 'chain_fixed']
+MADE_UP = ['geared_arm', 'rippling_five_bar', 'skew_hexapod', 'chain_prismatic', 'chain_fixed']
+OTHERS = ['delta rods:=ball', *MADE_UP]
 EXACT = 1e-12  # of the largest force
 # Of the functions of the standard library that a source may call.
 ALLOWED = {'sin', 'cos', 'sincos', 'sqrt', 'exp', 'pow', 'atan', 'fabs', 'fmax', 'fmin'}

@@ -7,6 +7,7 @@ import pytest
 
 from pkm_description import load
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.rewritten_description import rewritten
 from pkm_dynamics.random_motion import random_motion
 
 
@@ -84,6 +85,22 @@ def test_what_the_spin_hides_has_no_influence(balls):
         assert np.max(np.abs(columns[f'rod2a.{field}'])) == 0.0
     np.testing.assert_array_equal(columns['rod2a.Ixx'], columns['rod2a.Iyy'])
     assert balls.base_parameters(shared=True).rank == 7
+
+
+def test_an_identified_robot_is_written_with_round_rods(balls):
+    """Rods that are far from round in their parameters, and the same forces from round ones."""
+    rng = np.random.default_rng(9)
+    parameters = np.array(balls.nominal_parameters)
+    for index, name in enumerate(balls.parameter_names):
+        if name.startswith('rod') and name.endswith(('.mx', '.my', '.Ixx', '.Iyy')):
+            parameters[index] += rng.uniform(-0.002, 0.002)
+    named = dict(zip(balls.parameter_names, parameters.tolist(), strict=True))
+    written = ClosedChainModel(rewritten(balls.description, named, source='a test'))
+    assert len(written.description.idle_spins) == 6
+    motion = random_motion(balls, 8, seed=5)
+    expected = balls.inverse_dynamics(motion, parameters)
+    assert np.max(np.abs(balls.inverse_dynamics(motion) - expected)) > 1e-3
+    np.testing.assert_allclose(written.inverse_dynamics(motion), expected, atol=1e-11)
 
 
 def test_energy_and_mass_matrix_agree_with_the_forces(balls):

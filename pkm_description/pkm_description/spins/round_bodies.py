@@ -45,10 +45,19 @@ def averaging(point: Array, direction: Array) -> Array:
     that nothing drives stays at rest about its axis, so the moment of inertia about it counts
     for nothing.
     """
-    return np.array([_averaged(unit, point, direction) for unit in np.eye(10)]).T
+    return _matrix(point, direction, 0.0)
 
 
-def _averaged(parameters: Array, point: Array, direction: Array) -> Array:
+def rounding(point: Array, direction: Array) -> Array:
+    """Matrix (10, 10) of the same average with the moment of inertia about the axis."""
+    return _matrix(point, direction, 1.0)
+
+
+def _matrix(point: Array, direction: Array, about_axis: float) -> Array:
+    return np.array([_averaged(each, point, direction, about_axis) for each in np.eye(10)]).T
+
+
+def _averaged(parameters: Array, point: Array, direction: Array, about_axis: float) -> Array:
     mass, first = parameters[0], parameters[1:4]
     about_origin = np.zeros((3, 3))
     about_origin[np.triu_indices(3)] = parameters[4:]
@@ -57,7 +66,8 @@ def _averaged(parameters: Array, point: Array, direction: Array) -> Array:
     moved = first - mass * point
     about_point = about_origin - mass * _steiner(point, point) - 2.0 * _steiner(moved, point)
     moved = direction * (direction @ moved)
-    inertia = averaged_inertia(about_point, direction)
+    along = about_axis * (direction @ about_point @ direction)
+    inertia = averaged_inertia(about_point, direction) + along * np.outer(direction, direction)
     inertia = inertia + mass * _steiner(point, point) + 2.0 * _steiner(moved, point)
     return np.array([mass, *(moved + mass * point), *inertia[np.triu_indices(3)]])
 

@@ -186,6 +186,7 @@ class _Writer:
             'bodies': n_b,
             'other_parameters': len(others),
             'columns_outputs': n_b * (9 + 6 * n_a) + len(others) * n_a,
+            'spinning_bodies': len(model.averages),
             'first_drive_parameter': m.n_parameters,
             'drive_terms': len(drives),
             'floating_coordinate': _floating(m),
@@ -212,6 +213,7 @@ class _Writer:
             'actuated_joint': m.actuated_scalar,
             'joint_coordinate': _joint_coordinates(m),
             'other_parameter': others,
+            'spinning_parameter': [columns.start for columns, _ in model.averages],
         }
         terms = [
             f'{{{int(kinds.actuators[k])}, {DRIVE_KINDS[int(kinds.kinds[k])]}, '
@@ -236,6 +238,8 @@ class _Writer:
         ]
         lines.append(_doubles('component_determinant', m.component_determinant.tolist()))
         lines.append(_doubles('change_factor', _change_factors(m)))
+        averages = [average.ravel().tolist() for _, average in model.averages]
+        lines.append(_doubles('average', sum(averages, [])))
         lines.append(_array('DriveTerm', 'terms', terms or ['{0, 0, 0.0, 0.0}']))
         lines.append(_array('FrictionLaw', 'laws', self._laws()))
         lines.append(f'  static Configuration home() noexcept {{ return {{{home}}}; }}')

@@ -160,6 +160,17 @@ Status regressor(
       for (int k = 0; k < 10; ++k) columns[a * parameters + 10 * body + k] = own[10 * a + k];
     }
   }
+  // bodies that spin idly count with their average over the spin
+  for (int k = 0; k < Robot::spinning_bodies; ++k) {
+    for (int a = 0; a < actuators; ++a) {
+      double* const own = columns + a * parameters + Robot::spinning_parameter[k];
+      double mean[10] = {};
+      for (int i = 0; i < 10; ++i) {
+        for (int j = 0; j < 10; ++j) mean[j] += own[i] * Robot::average[100 * k + 10 * i + j];
+      }
+      for (int j = 0; j < 10; ++j) own[j] = mean[j];
+    }
+  }
   for (int k = 0; k < Robot::other_parameters; ++k) {
     for (int a = 0; a < actuators; ++a) {
       columns[a * parameters + Robot::other_parameter[k]] =

@@ -68,7 +68,8 @@ class KinematicModel:
         self.lower, self.upper, self.velocity_limit, self.force_limit = map(frozen, ends)
         self.force_constants = frozen([a.force_constant for a in description.actuators])
         first = {name: index for index, name in enumerate(table.names)}
-        self._averaged = [
+        #: Columns and averages (10, 10) of the bodies that spin idly.
+        self.averages = [
             (slice(start, start + len(INERTIAL_NAMES)), averaging(spin.point, spin.axis))
             for spin in description.idle_spins
             if (start := first.get(f'{spin.body}.{INERTIAL_NAMES[0]}')) is not None
@@ -122,13 +123,13 @@ class KinematicModel:
         about its axis. Raises TrajectoryError where the shape is wrong or one is not finite.
         """
         values = checked_parameters(parameters, self.nominal_parameters)
-        for columns, average in self._averaged:
+        for columns, average in self.averages:
             values[columns] = average @ values[columns]
         return values
 
     def count_averages(self, columns: Floats) -> None:
         """Let columns (..., n_p) of a regressor be those of `counting_parameters`, in place."""
-        for own, average in self._averaged:
+        for own, average in self.averages:
             columns[..., own] = columns[..., own] @ average
 
     def parameter_mask(self, kind: str) -> Booleans:

@@ -18,6 +18,7 @@ from pkm_description.drives import terms_mapping
 from pkm_description.exporters.exported import number, numbers
 from pkm_description.friction import joint_frictions
 from pkm_description.loader import loads
+from pkm_description.spins.round_bodies import rounding
 from pkm_description.xml_elements import parse_xml
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.drive_forces import is_drive_entry, terms_of_entries
@@ -51,7 +52,8 @@ def rewritten(
     parameters
         By name, as `IdentificationResult.controller_parameters` has them: of bodies that real ones
         can have, of friction, rotors and drives. What is not given stays. The Stribeck friction of
-        drives becomes that of the simulated plant; other friction laws are left out.
+        drives becomes that of the simulated plant; other friction laws are left out. Bodies that
+        spin idly are written as round ones with the same forces.
     force_constants
         By joint [N/A, N m/A]; those not given stay.
     source
@@ -71,6 +73,7 @@ def rewritten(
     """
     robot = parse_xml(description.urdf, f"URDF of robot '{description.name}'")
     sidecar = copy.deepcopy(dict(description.sidecar))
+    parameters = _with_round_bodies(description, parameters)
     _write_bodies(robot, parameters)
     _write_friction(robot, sidecar, description, parameters)
     _write_rotors(sidecar, description, parameters)
@@ -84,6 +87,17 @@ def rewritten(
     beside = yaml.safe_dump(sidecar, sort_keys=False, allow_unicode=True, width=110)
     found = loads(text, beside, f"rewritten URDF of robot '{description.name}'")
     return replace(found, calibration=description.calibration)
+
+
+def _with_round_bodies(description: Description, parameters: Parameters) -> Parameters:
+    """Let bodies that spin idly be round: the forces are the same, and no others can be read."""
+    found = dict(parameters)
+    for spin in description.idle_spins:
+        names = [f'{spin.body}.{field}' for field in INERTIAL_NAMES]
+        if spin.axis.any() and names[0] in parameters:
+            values = rounding(spin.point, spin.axis) @ [parameters[name] for name in names]
+            found.update(zip(names, values.tolist(), strict=True))
+    return found
 
 
 def _write_bodies(robot: etree._Element, parameters: Parameters) -> None:
