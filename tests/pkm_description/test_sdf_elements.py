@@ -15,6 +15,7 @@ from pkm_description import ExportError, Friction, Inertial, build_export
 from pkm_description.description import Limit, Pose
 from pkm_description.exporters.exported import poses_at_home
 from pkm_description.exporters.shapes import read_shapes
+from pkm_description.friction import without_friction
 from pkm_description.payload import joined
 
 NOTES = '{urn:pkm-description:sdf}'
@@ -264,6 +265,26 @@ def test_a_rotor_of_a_sliding_joint_is_a_body_on_a_screw():
     light = changed(description, 'links', 'slider1', inertial=None)
     losses = build_export(light, 'sdf', 'gazebo').losses
     assert any('rotor inertia 0.7 is no part of SDF' in line for line in losses)
+
+
+def test_what_damping_takes_in_dart_is_named():
+    def lost(robot, form='gazebo'):
+        return [line for line in build_export(robot, 'sdf', form).losses if 'damping takes' in line]
+
+    robot = pkm_description.load('msi')
+    slider, platform = robot.link('leg1_slider'), robot.link('platform')
+    mass = slider.inertial.mass + platform.inertial.mass / 6  # each leg carries as much
+    share = 0.25 / (0.25 + mass)  # 250 N s/m in 1 ms
+    (line,) = lost(robot)
+    assert line.startswith(f"joint 'leg1_strut': Dart's damping takes {100 * share:.2g} % or more")
+    assert 'steps of 1 ms' in line and not lost(robot, 'graph')
+    turning = pkm_description.load('h4')
+    (line,) = lost(turning)
+    viscous = turning.joint('arm2_joint').friction.viscous
+    (rotor,) = [a.rotor_inertia for a in turning.actuators if a.joint == 'arm2_joint']
+    share = 1e-3 * viscous / rotor  # arms and rods have no mass
+    assert f"'arm2_joint': Dart's damping takes {100 * share / (1 + share):.1f}" in line
+    assert not lost(without_friction(robot)) and not lost(pkm_description.load('serial_arm'))
 
 
 def pose_of(element):

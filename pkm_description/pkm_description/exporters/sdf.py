@@ -11,6 +11,7 @@ from transforms3d.quaternions import mat2quat
 from pkm_description.description import Description, Pose
 from pkm_description.exporters.exported import Exported, add_text, as_text, number, numbers
 from pkm_description.exporters.sdf_bridge import build_bridge
+from pkm_description.exporters.sdf_damping import damping_loss
 from pkm_description.exporters.sdf_parts import SdfStructure, unique
 from pkm_description.exporters.sdf_structure import build_structure
 from pkm_description.exporters.shapes import Shape, read_shapes
@@ -83,6 +84,8 @@ def build_sdf(
         told = [names.joints[each.name] for each in description.joints if each.is_scalar]
         driven = [names.joints[n] for n in description.driven_joints]
         add_model_plugins(model, welds, driven, told)
+        if lost := damping_loss(structure, timestep):
+            structure.losses.append(lost)
         bridge = build_bridge(str(world.get('name')), description.name, driven)
     losses = tuple(structure.losses + names.losses)
     return Exported(as_text(root, losses, _HEADS[form]), losses, bridge=bridge)

@@ -31,6 +31,9 @@ def dart_module() -> ModuleType:
 class DartPlant(SteppedPlant):
     """A robot in Dart; loops are closed by its weld constraints.
 
+    Viscous friction is a force of the velocity at each step's begin: Dart's own damping takes the
+    velocity that a step would end with if no loop were closed.
+
     Raises MissingWorldError where dartpy is not installed.
     """
 
@@ -52,6 +55,7 @@ class DartPlant(SteppedPlant):
         self._origin = positions
         self._skeleton: Any = self._dart.dynamics.Skeleton(description.name)
         self._bodies: dict[str, Any] = {}
+        self._damped: list[tuple[Any, Floats]] = []
         self._build(structure, description.base_link)
         self._world: Any = self._dart.simulation.World()
         self._world.setGravity(np.asarray(description.gravity))
@@ -65,8 +69,10 @@ class DartPlant(SteppedPlant):
         self._joints = [self._skeleton.getJoint(name) for name in self.actuated_joints]
 
     def _stepped(self, forces: Floats) -> tuple[Floats, Floats]:
+        for joint, viscous in self._damped:
+            joint.setForces(-viscous * joint.getVelocities())
         for joint, force in zip(self._joints, forces.tolist(), strict=True):
-            joint.setForce(0, force)
+            joint.setForce(0, force + joint.getForce(0))  # Dart forgets forces after each step
         self._world.step()
         positions = np.array([joint.getPosition(0) for joint in self._joints])
         return self._origin + positions, np.array([joint.getVelocity(0) for joint in self._joints])
@@ -121,6 +127,9 @@ class DartPlant(SteppedPlant):
         made.setLimitEnforcement(True)
         for index, axis in enumerate(joint.axes):
             _set_axis(made, index, axis)
+        viscous = np.array([axis.viscous for axis in joint.axes])
+        if np.any(viscous):
+            self._damped.append((made, viscous))
 
     def _transform(self, pose: Pose) -> Any:
         matrix = np.eye(4)
@@ -134,7 +143,6 @@ def _set_axis(joint: Any, index: int, axis: SdfAxis) -> None:
     if np.isfinite(axis.velocity) and axis.velocity > 0:
         joint.setVelocityLowerLimit(index, -axis.velocity)
         joint.setVelocityUpperLimit(index, axis.velocity)
-    joint.setDampingCoefficient(index, axis.viscous)
     joint.setCoulombFriction(index, axis.coulomb)
     joint.setSpringStiffness(index, axis.stiffness)
     joint.setRestPosition(index, axis.rest)
