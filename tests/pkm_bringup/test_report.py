@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,11 +22,15 @@ from pkm_bringup.views.tracking_view import (
     TrackedRun,
     best_factor,
     observed_gains,
+    tracked_run,
     tracking_rows,
     tracking_table,
 )
+from pkm_description.errors import DatasetError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset
+from pkm_identification.datasets.bags.bag_writer import BagWriter
+from pkm_identification.datasets.bags.message_types import complete_typestore, jazzy_typestore
 from pkm_identification.excitation import excitation_path, load_excitation
 
 BROWSERS = ('chromium', 'chromium-browser', 'google-chrome')
@@ -34,6 +39,7 @@ FLAGS = (
     *('--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'),
     *('--virtual-time-budget=5000', '--enable-logging=stderr', '--allow-file-access-from-files'),
 )
+STATES = 'pkm_msgs/msg/ControllerState'
 LARGEST = 5_000_000  # bytes of a page
 FRAMES = """<!doctype html><iframe id="wide" style="width: 1280px" src="report.html"></iframe>
 <iframe id="phone" style="width: 390px" src="report.html"></iframe><script>
@@ -233,6 +239,10 @@ def test_what_is_no_run_is_refused(made, fails, tmp_path):
     assert 'neither a model nor a design' in fails('report', other, '--output', output)
     other.write_text('format: pkm identified model\nversion: 1\n')
     assert "'other.yaml'" in fails('report', other, '--output', output).replace(f'{tmp_path}/', '')
+    moved = (folder / 'model.yaml').read_text()
+    moved = moved.replace("description_path: ''", 'description_path: /nowhere/five_bar.urdf')
+    other.write_text(moved)
+    assert '--robot' in fails('report', other, '--output', output)
     assert 'nowhere.npz' in fails('report', tmp_path / 'nowhere.npz', '--output', output)
     (tmp_path / 'x.json').write_text('{}')
     assert 'pkm validate --json' in fails('report', tmp_path / 'x.json', '--output', output)
@@ -260,6 +270,43 @@ def a_run(name, gain, feedforward, size):
     gains = observed_gains(time, error, feedback)
     assert gains == pytest.approx([gain, gain], rel=0.01)
     return TrackedRun(name, ('a', 'b'), time, error, feedforward, gains)
+
+
+def write_states(path, model, wanted, gain, feedforward):
+    """Write a bag with the state of a controller that runs from the tenth sample on."""
+    folder = Path(__file__).parents[2] / 'pkm_msgs' / 'msg'
+    texts = {f'pkm_msgs/msg/{each.stem}': each.read_text() for each in folder.glob('*.msg')}
+    store = jazzy_typestore()
+    complete_typestore(STATES, texts, store)
+    header, time_of = (
+        store.types[name] for name in ('std_msgs/msg/Header', 'builtin_interfaces/msg/Time')
+    )
+    names = list(reversed(model.actuated_joints))
+    measured = wanted - 1e-3 * np.sin(np.arange(len(wanted)) / 50.0)[:, None] * [1.0, 2.0]
+    with BagWriter(path, definitions=texts) as bag:
+        for k, row in enumerate(wanted):
+            force = gain * (row - measured[k])
+            state = store.types[STATES](
+                header(time_of(0, k * 1_000_000), ''),
+                *(names, 4 if k >= 10 else 3, (k - 10) / 1000, 0, row, np.zeros(2), measured[k]),
+                *(np.full(2, feedforward), force, force, np.zeros(2, bool), 'none', 0.0, 1.0),
+            )
+            data = bytes(store.serialize_cdr(state, STATES))
+            bag.write('/robot/trajectory_controller/state', STATES, data, k * 1_000_000)
+    return path
+
+
+def test_tracking_is_read_from_the_state_of_the_controller(tmp_path):
+    model = ClosedChainModel(pkm_description.load('five_bar'))
+    wanted = 0.1 * np.arange(4000)[:, None] * [1e-3, 2e-3]
+    bag = write_states(tmp_path / 'bag', model, wanted, 200.0, 0.5)
+    found = tracked_run(bag, model.actuated_joints, 'bag')
+    error = 1e-3 * np.sin(np.arange(10, 4000) / 50.0)
+    assert found.time[0] == 0.0 and found.has_feedforward
+    np.testing.assert_allclose(found.errors, error[:, None] * [2.0, 1.0], atol=1e-12)  # by name
+    assert found.gains == pytest.approx([200.0, 200.0], rel=0.01)
+    with pytest.raises(DatasetError, match="no joint 'elbow'"):
+        tracked_run(bag, ['elbow'])
 
 
 def test_tracking_is_compared_at_the_same_gains():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pkm_bringup.reports.force_pictures import force_pictures, residual_pictures
@@ -31,13 +32,14 @@ def prediction_section(run: Run) -> Section:
     """Forces of recordings that the model was not identified from."""
     key, heading = 'predictions', 'Predicted against measured forces'
     summaries = [(each.recording.name, each.validation.summary()) for each in run.predictions]
-    summaries += [(name, dict(found)) for name, found in run.validations]
+    summaries += [(Path(path).name, dict(found)) for path, found in run.validations]
     if not summaries:
         what = 'The model was not tried on a motion that it was not identified from.'
         model = run.files.models[0] if run.files.models else 'model.yaml'
         command = f'pkm report {run.files.place} --validate ANOTHER_RECORDING --output report.html'
         if run.result is None:
-            command = f'pkm validate DATA --robot {run.robot or "ROBOT"} --model {model}'
+            what = 'No model predicts forces.'
+            command = f'pkm validate DATA --robot {run.robot_argument} --model {model}'
         return Section(key, heading, (Missing(what, command),))
     blocks: list[Block] = []
     if len(summaries) > 1:
@@ -63,11 +65,10 @@ def prediction_section(run: Run) -> Section:
 
 def columns_of(rows: list[dict[str, Any]]) -> dict[str, Column]:
     """Columns of `OVERALL` of which one of the rows has something."""
-    shown = {}
-    for header, column in OVERALL.items():
-        if isinstance(column, str) or any(column(row) is not None for row in rows):  # type: ignore[operator]
-            shown[header] = column
-    return shown
+    table = table_of(rows, OVERALL)
+    has = [any(row[k] is not None for row in table.rows) for k in range(len(OVERALL))]
+    pairs = zip(OVERALL.items(), has, strict=True)
+    return {header: column for (header, column), is_there in pairs if is_there}
 
 
 def residual_section(run: Run) -> Section | None:

@@ -32,7 +32,7 @@ def parameter_section(run: Run) -> Section:
     key, heading = 'parameters', 'Parameters'
     found = run.identified
     if found is None:
-        command = f'pkm identify {_recording(run)} --robot {_robot(run)} --output model.yaml'
+        command = f'pkm identify {_recording(run)} --robot {run.robot_argument} --output model.yaml'
         return Section(key, heading, (Missing('No model was identified in this run.', command),))
     known = found.identifiability
     blocks: list[Block] = [
@@ -97,7 +97,8 @@ def alternative_section(run: Run) -> Section | None:
     ]
     if not tables:
         data = ' '.join(str(each.get('source', 'DATA')) for each in result.provenance.data)
-        command = f'pkm identify {data} --robot {_robot(run)} --friction auto --output model_2.yaml'
+        command = f'pkm identify {data} --robot {run.robot_argument} --friction auto'
+        command += ' --output model_2.yaml'
         blocks.append(Missing('No other terms of the drives were tried.', command))
     return Section('alternatives', 'Bands and friction that were tried', tuple(blocks))
 
@@ -112,7 +113,3 @@ def evidence_section(run: Run) -> Section | None:
 
 def _recording(run: Run) -> str:
     return run.recordings[0].path if run.recordings else 'DATA'
-
-
-def _robot(run: Run) -> str:
-    return run.robot or 'ROBOT'

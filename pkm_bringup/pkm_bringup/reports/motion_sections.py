@@ -83,11 +83,14 @@ def excitation_of(run: Run) -> dict[str, Any] | None:
     return excitation_content(run.model, trajectory, run.design, report, ramp_time=float(ramp))
 
 
-def excitation_section(run: Run, content: dict[str, Any] | None) -> Section:
-    """Margins to the limits and information of the excitation."""
+def excitation_section(run: Run, content: dict[str, Any] | None, refusal: str = '') -> Section:
+    """Margins to the limits and information of the excitation, or why there are none."""
     key, heading = 'excitation', 'The excitation'
+    if refusal:
+        what = f'The motion that the robot was excited by is not one of this robot: {refusal}.'
+        return Section(key, heading, (Missing(what),))
     if content is None:
-        command = f'pkm excite design --robot {run.robot or "ROBOT"} --output excitation.yaml'
+        command = f'pkm excite design --robot {run.robot_argument} --output excitation.yaml'
         what = 'No file of this run tells the motion that the robot was excited by.'
         return Section(key, heading, (Missing(what, command),))
     kept = 'all limits are kept' if content['feasible'] else 'limits are broken'
@@ -117,13 +120,12 @@ def tracking_section(run: Run) -> Section:
             'No motion was recorded both without and with a model in the controller: run one, '
             'apply the model, run it again.'
         )
-        command = f'pkm excite run MOTION.yaml --robot {run.robot or "ROBOT"} --bag without_model'
+        command = f'pkm excite run MOTION.yaml --robot {run.robot_argument} --bag without_model'
         return Section(key, heading, (Missing(what, command),))
     units = {name: {'N': 'm'}.get(u, 'rad') for name, u in force_units(run.model).items()}
     blocks: list[Block] = []
     for runs in groups:
-        unit = ', mrad'.join(sorted(set(units.values()))) if len(set(units.values())) > 1 else ''
-        unit = unit or next(iter(units.values()))
+        unit = ', m'.join(sorted(set(units.values())))
         blocks += [
             Pictures((tracking_bars(runs, unit),), 'Position errors at full speed.', is_wide=True),
             TableBlock(
@@ -143,7 +145,7 @@ def data_section(run: Run) -> Section:
     key, heading = 'data', 'The recordings'
     if not run.recordings:
         what = 'This run holds no recording.'
-        command = f'pkm simulate {run.robot or "ROBOT"} --trajectory shipped --output run.npz'
+        command = f'pkm simulate {run.robot_argument} --trajectory shipped --output run.npz'
         return Section(key, heading, (Missing(what, command),))
     rows = [_row(each, run) for each in run.recordings]
     blocks: list[Block] = [TableBlock(Table(RECORDING, rows))]

@@ -10,6 +10,7 @@ from typing import Any
 from pkm_bringup.reports.page_blocks import Block, Lines, Section, TableBlock
 from pkm_bringup.reports.report_run import Run
 from pkm_bringup.views.console import Table
+from pkm_identification.recording.metadata import git_revision
 from pkm_identification.result.provenance import installed, versions
 
 OWN = ('pkm_bringup', 'pkm_control', 'matplotlib', 'jinja2')
@@ -29,7 +30,7 @@ def provenance_of(run: Run) -> dict[str, Any]:
     files += [
         {'file': str(path), 'kind': 'validation', 'sha256': _digest(path)}
         for path in run.files.validations
-        if path.name in dict(run.validations)
+        if str(path) in dict(run.validations)
     ]
     result = run.result
     recorded = () if result is None else result.provenance.recording
@@ -43,6 +44,7 @@ def provenance_of(run: Run) -> dict[str, Any]:
         'versions_of_model': {} if result is None else dict(result.provenance.versions),
         'versions_of_report': {**versions(), **installed(OWN)},
         'commits_of_recordings': sorted(commits),
+        'commit_of_report': git_revision(Path(__file__).parent),
     }
 
 
@@ -54,12 +56,13 @@ def provenance_section(run: Run, found: Mapping[str, Any]) -> Section:
     about += [['estimator', found['estimator']]] if found['estimator'] else []
     about += [[f'option {name}', _text(value)] for name, value in found['options'].items()]
     about += [['commit that recorded', commit] for commit in found['commits_of_recordings']]
+    about += [['commit of the report', found['commit_of_report']]]
     blocks.append(TableBlock(Table(('', 'value'), about)))
     of_model, own = found['versions_of_model'], found['versions_of_report']
     names = sorted({*of_model, *own})
     table = [[name, of_model.get(name), own.get(name)] for name in names]
     header = ('version of', 'model', 'report')
-    blocks.append(TableBlock(Table(header, table), folded=True))
+    blocks.append(TableBlock(Table(header, table), 'Versions', folded=True))
     if run.left_out:
         blocks.append(Lines(run.left_out))
     return Section('provenance', 'Where it comes from', tuple(blocks))

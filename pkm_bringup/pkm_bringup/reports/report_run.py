@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from typing import Any
 from pkm_bringup.inputs import load_model
 from pkm_bringup.reports.run_files import ReportError, RunFiles
 from pkm_bringup.views.tracking_view import TrackedRun, tracked_run
-from pkm_description import loads
-from pkm_description.errors import DatasetError, PkmError, TrajectoryError
+from pkm_description import library, loads
+from pkm_description.errors import DatasetError, DescriptionError, PkmError, TrajectoryError
 from pkm_description.untrusted.bounded_yaml import MAX_CHARACTERS
 from pkm_description.untrusted.named_files import file_text
 from pkm_dynamics import ClosedChainModel
@@ -28,7 +28,9 @@ from pkm_identification.excitation import ExcitationDesign
 from pkm_identification.model_selection.identifiability import identifiability
 from pkm_identification.requests.identify_request import Identified
 from pkm_identification.requests.look_request import Look, look_at
+from pkm_identification.result.provenance import description_path
 
+UNNAMED = 'ROBOT'  # in commands: to be filled in
 Tell = Callable[[str], object]
 
 
@@ -38,7 +40,7 @@ class ReadRecording:
 
     path: str
     look: Look
-    of_model: bool  # the model was identified from it: it has the same digest, or name
+    of_model: bool  # the model was identified from samples of it
     tracked: TrackedRun | None = None  # where our controller's state is in it
 
     @property
@@ -79,7 +81,7 @@ class Run:
     design
         Design of the excitation, where its file is in the run.
     validations
-        Contents of files of `pkm validate --json`.
+        Paths and contents of files of `pkm validate --json`.
     left_out
         What could not be read or compared, and why.
     """
@@ -92,7 +94,7 @@ class Run:
     predictions: tuple[Predicted, ...] = ()
     design: ExcitationDesign | None = None
     validations: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    left_out: tuple[str, ...] = field(default=())
+    left_out: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -103,6 +105,14 @@ class Run:
     def robot(self) -> str:
         """Name of the robot; '' where nothing says it."""
         return '' if self.model is None else self.model.description.name
+
+    @property
+    def robot_argument(self) -> str:
+        """What names the robot in commands: a name of the library, else the path of a file."""
+        if self.model is None:
+            return UNNAMED
+        path = description_path(self.model.description)
+        return path or (self.robot if self.robot in library() else UNNAMED)
 
     @cached_property
     def identified(self) -> Identified | None:
@@ -160,10 +170,10 @@ def read_run(
         try:
             each = _read(path, model, result, loading or {})
         except PkmError as error:
-            if path not in further and files.is_folder:
-                left_out.append(f'{Path(path).name}: {error}')
-                continue
-            raise
+            if path in further or (path in files.recordings and not files.is_folder):
+                raise
+            left_out.append(f'{Path(path).name}: {error}')
+            continue
         recordings.append(each)
         if path in own and not each.of_model:
             left_out.append(f'{each.name} has changed since the identification')
@@ -183,7 +193,7 @@ def read_run(
         tuple(fits),
         tuple(sorted(predictions, key=lambda each: -len(each.recording.look.recording or ()))),
         design,
-        tuple((path.name, told) for path in files.validations if (told := _summary(path, files))),
+        tuple((str(path), told) for path in files.validations if (told := _summary(path, files))),
         tuple(left_out),
     )
 
@@ -223,7 +233,16 @@ def _model(
     if robot:
         return load_model(robot, tell)
     if result is not None:
-        return load_model(result.path or result.robot, tell)
+        try:
+            return load_model(result.path or result.robot, tell)
+        except DescriptionError as error:  # moved: a recording may hold it
+            found = next(filter(None, map(_recorded_model, recordings)), None)
+            if found is not None and found.description.digest == result.digest:
+                return found
+            raise ReportError(
+                f"the robot '{result.robot}' of the model cannot be loaded ({error}); --robot "
+                'says where it is'
+            ) from error
     if design is not None and design.trajectory.robot:
         return load_model(design.trajectory.robot, tell)
     return next(filter(None, map(_recorded_model, recordings)), None)
@@ -263,7 +282,8 @@ def _read(
 
 def _overlaps(path: str, look: Look, data: Mapping[str, Any]) -> bool:
     """Whether a recording holds samples of one that a model is from."""
-    if look.recording is None or look.recording.provenance.get('sha256') != data.get('sha256'):
+    digest = data.get('sha256')
+    if look.recording is None or not digest or look.recording.provenance.get('sha256') != digest:
         return False
     (begin, end), (first, last) = (portion_of(each).ends for each in (path, str(data['source'])))
     return max(begin, first) < min(end, last)

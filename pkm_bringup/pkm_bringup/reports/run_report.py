@@ -26,12 +26,17 @@ from pkm_bringup.reports.run_comparison import comparison_section, comparison_va
 from pkm_bringup.reports.run_summary import summary_of
 from pkm_bringup.views.identification_view import summary
 from pkm_bringup.views.tracking_view import tracking_rows
+from pkm_description.errors import PkmError
 
 
 def report_of(run: Run, tell: Tell = lambda phase: None) -> Page:
     """Return the page of one run."""
     tell('the excitation')
-    excitation, provenance = excitation_of(run), provenance_of(run)
+    excitation, refusal, provenance = None, '', provenance_of(run)
+    try:
+        excitation = excitation_of(run)
+    except PkmError as error:
+        refusal = str(error)
     tell('drawing')
     sections = (
         evidence_section(run),
@@ -41,7 +46,7 @@ def report_of(run: Run, tell: Tell = lambda phase: None) -> Page:
         residual_section(run),
         parameter_section(run),
         alternative_section(run),
-        excitation_section(run, excitation),
+        excitation_section(run, excitation, refusal),
         data_section(run),
         provenance_section(run, provenance),
     )

@@ -42,7 +42,7 @@ def summary_of(run: Run) -> Summary:
 
 def _without_model(run: Run) -> Summary:
     usable = [each for each in run.recordings if each.look.refusal is None]
-    robot = run.robot or 'ROBOT'
+    robot = run.robot_argument
     if usable:
         text = f'{len(usable)} of {len(run.recordings)} recordings can be identified from'
         names = ' '.join(each.path for each in usable)
@@ -66,7 +66,7 @@ def _commands(run: Run, limit: Limit) -> tuple[str, ...]:
     """Commands that go on from what limits a model."""
     result = run.result
     assert result is not None
-    robot = run.robot or result.robot
+    robot = run.robot_argument
     data = ' '.join(str(each.get('source', 'DATA')) for each in result.provenance.data) or 'DATA'
     again = f'pkm identify {data} --robot {robot}'
     if limit is Limit.MISSING_EFFECT and not result.diagnostics.drive_terms.tried_terms:
@@ -81,7 +81,7 @@ def _commands(run: Run, limit: Limit) -> tuple[str, ...]:
         periods = [each.signals.get('periods') for each in result.diagnostics.data]
         known = [int(each) for each in periods if each]
         more = f' --periods {4 * max(known)}' if known else ''
-        motion = 'shipped' if robot in shipped_excitations() else 'MOTION.yaml'
+        motion = 'shipped' if run.robot in shipped_excitations() else 'MOTION.yaml'
         motion = str(run.files.designs[0]) if run.files.designs else motion
         return (f'pkm excite run {motion} --robot {robot} --bag longer{more}',) if known else ()
     return ()

@@ -57,7 +57,9 @@ def tracked_run(bag: Path | str, joint_names: Sequence[str], name: str = '') -> 
     running = table.numbers('phase') == RUN
     if not running.any():
         return None
-    names, columns = table.by_joint(WANTED[2:])
+    names, columns = table.by_joint(JOINTS)
+    if not set(JOINTS) <= columns.keys():  # left empty
+        return None
     missing = [joint for joint in joint_names if joint not in names]
     if missing:
         raise DatasetError(f"'{bag}': topic '{topics[0]}' has no joint '{missing[0]}'")
