@@ -28,7 +28,7 @@ def summary_of(run: Run) -> Summary:
         text = 'the model file holds no errors of held-out forces, as files of earlier releases'
         advice = ('identify again for a verdict',)
         return Summary(NO_VERDICT, Tone.OPEN, text, (), advice, (), tuple(_figures(run)))
-    reasons = (*found.doubts, found.limited_by, *found.reasons)
+    reasons = (*found.doubts, found.limit.value, *found.reasons)
     return Summary(
         f'{found.grade.value} model',
         TONES[found.grade],

@@ -118,14 +118,10 @@ class Verdict:
             text += f', {percent(self.noise)} of it noise of the measurement'
         return text
 
-    @property
-    def limited_by(self) -> str:
-        """What limits the model, in one sentence."""
-        return f'limited by {self.limit.value}'
-
     def line(self) -> str:
         """Return the verdict in one line."""
-        parts = (*self.doubts, self.finding, self.limited_by, *self.reasons, *self.advice)
+        limit = f'limited by {self.limit.value}'
+        parts = (*self.doubts, self.finding, limit, *self.reasons, *self.advice)
         return f'{self.grade.value} model: {"; ".join(parts)}'
 
 
