@@ -204,14 +204,14 @@ class Constraint:
 class IdleSpin:
     """A rotation of a body that neither platform nor drives notice, about an axis in its frame.
 
-    `point` (3,) [m] and `axis` (3,), zero where the body has no mass. The gauge of `constraint`
-    stops it.
+    `point` (3,) [m] and `axis` (3,), zero where the body has no mass. It is stopped by the gauge of
+    a constraint, or by a joint that is fixed.
     """
 
     body: str
     point: Array
     axis: Array
-    constraint: str
+    stopped_by: str
 
 
 @dataclass(frozen=True)

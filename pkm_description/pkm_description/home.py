@@ -41,7 +41,7 @@ def close_at_home(
     _check_closed(search, result.configuration)
     configuration = result.configuration
     if assembly.mobility(configuration) > len(description.actuators):
-        description = without_idle_spins(description, configuration)
+        description, configuration = without_idle_spins(description, configuration)
         assembly = Assembly(description)
     _check_mobility(assembly, configuration)
     _check_consistency(assembly, configuration)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+from lxml import etree
 
+import pkm_description
 from pkm_description import DescriptionError, load, loads
 from pkm_description.assembly import Assembly
+from pkm_description.exporters.mjcf import build_mjcf
+from pkm_description.exporters.sdf import build_sdf
+from pkm_description.loader import loads_sdf
 from pkm_description.mobility import actuation_margin
 from pkm_description.remarks import remarks
 from pkm_description.spins.round_bodies import averaging
@@ -58,7 +64,33 @@ def test_a_telescopic_leg_between_ball_joints_spins_as_a_whole():
     spinning = loads(urdf, hexapod.yaml_text)
     struts = [f'leg{n}_{part}' for n in range(1, 7) for part in ('stator', 'slider')]
     assert sorted(spin.body for spin in spinning.idle_spins) == sorted(struts)
-    assert len({spin.constraint for spin in spinning.idle_spins}) == 6
+    assert len({spin.stopped_by for spin in spinning.idle_spins}) == 6
+
+
+def test_a_loop_without_a_ball_joint_that_closes_it():
+    """SDF has ball joints in its tree: there, a joint that turns with the rod is fixed."""
+    quattro = load(Path(pkm_description.__file__).parent / 'examples' / 'quattro.urdf.xacro')
+    read = loads_sdf(build_sdf(quattro).text)
+    assert sorted(spin.body for spin in read.idle_spins) == sorted(
+        spin.body for spin in quattro.idle_spins
+    )
+    fixed = [spin.stopped_by for spin in read.idle_spins if spin.stopped_by in _fixed(read)]
+    assert fixed
+    assembly = Assembly(read)
+    assert assembly.mobility(assembly.home()) == 4
+
+
+def _fixed(description):
+    return [joint.name for joint in description.joints if joint.type == 'fixed']
+
+
+def test_mujoco_gets_rods_that_nothing_spins_up(delta):
+    """No inertia about the axis beside that which MuJoCo asks for, and the rest as it is."""
+    bodies = etree.fromstring(build_mjcf(delta).text.encode()).iter('body')
+    rod = next(body for body in bodies if body.get('name') == 'rod1a').find('inertial')
+    moments = sorted(float(each) for each in rod.get('diaginertia').split())
+    np.testing.assert_allclose(moments, [0, 0.0064, 0.0064], atol=1e-11)
+    assert float(rod.get('mass')) == pytest.approx(0.12)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def overview(model: ClosedChainModel) -> dict[str, Any]:
         **_fields(description, 'digest', 'gravity', 'base_link', 'platform'),
         'mobility': assembly.mobility(assembly.home()),
         'idle_spins': [
-            _fields(spin, 'body', 'axis', 'constraint') for spin in description.idle_spins
+            _fields(spin, 'body', 'axis', 'stopped_by') for spin in description.idle_spins
         ],
         'drives': description.driven_joints,
         'free_joints': description.free_joints,

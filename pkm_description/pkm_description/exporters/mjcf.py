@@ -31,6 +31,7 @@ from pkm_description.exporters.mjcf_closures import (
 )
 from pkm_description.exporters.motors import add_tendons
 from pkm_description.exporters.shapes import Shape, read_shapes
+from pkm_description.spins.round_bodies import averaged_body
 
 
 def build_mjcf(
@@ -89,7 +90,10 @@ class _Writer:
         self.losses += drive_losses(description, 'MJCF') if friction else []
         self.losses += load_losses(description, 'MJCF') if friction else []
         bodies = inertias.StandIns(description, welded=False)
-        self.inertials = bodies.inertials
+        self.inertials = dict(bodies.inertials)
+        for spin in description.idle_spins:  # nothing spins them, so the axis has no inertia
+            if (body := self.inertials[spin.body]) is not None and spin.axis.any():
+                self.inertials[spin.body] = averaged_body(body, spin.point, spin.axis)
         self.losses += bodies.losses
         self.description = description
         self.timestep = timestep

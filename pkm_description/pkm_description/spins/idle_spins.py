@@ -5,7 +5,8 @@ spin where every body with a mass in it turns about an axis that is fixed in the
 through its centre of mass and is an axis of symmetry of its inertia: then no force depends on
 the angle, and none is needed to keep the spin at rest. It takes no measurement and no drive.
 One row more stops it: in a ball joint of the loop a direction of one link stays perpendicular
-to one of the other, as in a universal joint.
+to one of the other, as in a universal joint. Where no ball joint closes the loop, a joint of the
+tree that turns with the spin is fixed.
 """
 
 from __future__ import annotations
@@ -17,15 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.assembly import RANK_TOLERANCE, Assembly, Configuration
-from pkm_description.description import Constraint, Description, IdleSpin, frozen
+from pkm_description.description import (
+    Constraint,
+    Description,
+    IdleSpin,
+    Joint,
+    Limit,
+    Pose,
+    frozen,
+)
 from pkm_description.errors import DescriptionError
 from pkm_description.kinematic_tree import BASE
 from pkm_description.mobility import locked_jacobian
 from pkm_description.spins.round_bodies import SYMMETRY, asymmetry, off_axis
-from pkm_description.tree_geometry import Floats, TreeGeometry
+from pkm_description.tree_geometry import Floats, TreeGeometry, axis_rotations
 
 _MOVES = 1e-6  # of the largest rate: below, a coordinate or a body does not take part
 _FIXED_AXIS = 1e-6  # [rad, and of the mechanism's size] by which an axis may wander in its body
+_LEAST_TURN = 0.1  # of a spin's rate that a joint must have everywhere to stop it when it is fixed
 # Actuators are moved by these from home to tell idle spins from coincidences [rad, of the size].
 _STEPS = (0.1, -0.1, 0.4, -0.4)
 # Directions of a link among which the one of the gauge is chosen: faces, edges and corners of a
@@ -42,9 +52,10 @@ _DIRECTIONS = _CUBE / np.linalg.norm(_CUBE, axis=1, keepdims=True)
 
 @dataclass(frozen=True)
 class _Sample:
-    """One closed configuration and the twists (n_b + 1, 6) of a null motion; the base last."""
+    """A closed configuration; rates (n_v,) and twists (n_b + 1, 6), base last, of a null motion."""
 
     geometry: TreeGeometry
+    rates: Floats
     twists: Floats
 
     def turn(self, body: int) -> Floats:
@@ -65,8 +76,10 @@ class _Sample:
         return float(linear @ angular / (angular @ angular))
 
 
-def without_idle_spins(description: Description, home: Configuration) -> Description:
-    """Return the description with a gauge in a ball joint of every idle spin.
+def without_idle_spins(
+    description: Description, home: Configuration
+) -> tuple[Description, Configuration]:
+    """Return the description with a gauge for every idle spin, and its home.
 
     Raises DescriptionError where a body spins like that which is not round.
     """
@@ -75,19 +88,57 @@ def without_idle_spins(description: Description, home: Configuration) -> Descrip
     rows = [_held_rows(assembly, each) for each in configurations]
     found: list[IdleSpin] = []
     gauged: dict[str, Constraint] = {}
+    locked: dict[str, Joint] = {}
     for coordinates in _null_groups(rows):
         samples = _samples(assembly, configurations, rows, coordinates)
         spins = _spins(assembly, samples) if samples else []
-        constraint = _with_gauge(assembly, samples, gauged) if spins else None
-        if constraint is not None:
+        stopped = _with_gauge(assembly, samples, gauged) if spins else None
+        if stopped is not None:
+            gauged[stopped.name] = stopped
+        elif spins and (lock := _lockable(assembly, samples, home)) is not None:
+            locked[lock.name] = lock
+            stopped = lock
+        if stopped is not None:
             for spin in spins:
                 _check_round(assembly, spin)
-            gauged[constraint.name] = constraint
-            found += [replace(spin, constraint=constraint.name) for spin in spins]
+            found += [replace(spin, stopped_by=stopped.name) for spin in spins]
     if not found:
-        return description
-    constraints = tuple(gauged.get(item.name, item) for item in description.constraints)
-    return replace(description, constraints=constraints, idle_spins=tuple(found))
+        return description, home
+    kept = [name not in locked for name in assembly.tree.joint_names]
+    changed = replace(
+        description,
+        constraints=tuple(gauged.get(item.name, item) for item in description.constraints),
+        joints=tuple(locked.get(item.name, item) for item in description.joints),
+        idle_spins=tuple(found),
+    )
+    return changed, Configuration(home.joints[kept], home.platform)
+
+
+def _lockable(assembly: Assembly, samples: list[_Sample], home: Configuration) -> Joint | None:
+    """Return the revolute joint that turns most with a spin all over the samples, fixed at home.
+
+    For loops without a ball joint that closes them; None where each joint may stand still.
+    """
+    best, most = None, _LEAST_TURN
+    description, tree = assembly.description, assembly.tree
+    for name in tree.joint_names:
+        joint = description.joint(name)
+        coordinate = tree.coordinate_of(name)
+        if joint.type == 'prismatic' or name in description.actuated_joints:
+            continue
+        shares = [
+            abs(float(each.rates[coordinate]))
+            / float(np.max(np.linalg.norm(each.twists[:, 3:], axis=1)))
+            for each in samples
+        ]
+        if round(min(shares), 6) > most:
+            most = round(min(shares), 6)
+            angle = home.joints[tree.joint_names.index(name)]
+            turned = joint.origin @ Pose(
+                frozen(np.zeros(3)), frozen(axis_rotations(joint.axis, np.array(angle)))
+            )
+            best = replace(joint, type='fixed', origin=turned, limit=Limit(), friction=None)
+    return best
 
 
 def _exact(vector: Floats) -> Floats:
@@ -145,7 +196,7 @@ def _samples(
         rates[coordinates] = null[:, 0] * columns[coordinates]
         geometry = assembly.geometry(configuration)
         twists = np.vstack([geometry.twists(rates[None])[0], np.zeros((1, 6))])
-        samples.append(_Sample(geometry, twists))
+        samples.append(_Sample(geometry, rates, twists))
     return samples
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pkm_description.description import Array, Inertial
+from pkm_description.description import Array, Inertial, frozen
 
 # A body is round where its centre of mass lies off the axis by less than this part of its radius
 # of gyration, and its two moments across the axis differ by less than this part: a rod of CAD
@@ -36,6 +36,16 @@ def averaged_inertia(inertia: Array, direction: Array) -> Array:
     """Inertia (3, 3) averaged over all angles about a direction, without that about it."""
     across = np.eye(3) - np.outer(direction, direction)
     return np.asarray(0.5 * np.trace(inertia @ across) * across)
+
+
+def averaged_body(inertial: Inertial, point: Array, direction: Array) -> Inertial:
+    """Return what counts of a body that spins idly: thin, without inertia about the axis."""
+    found = averaging(point, direction) @ inertial.standard_parameters()
+    mass, com = float(found[0]), found[1:4] / found[0]
+    inertia = np.zeros((3, 3))
+    inertia[np.triu_indices(3)] = found[4:]
+    inertia = inertia + np.triu(inertia, 1).T - mass * _steiner(com, com)
+    return Inertial(mass, frozen(com), frozen(averaged_inertia(inertia, direction)))
 
 
 def averaging(point: Array, direction: Array) -> Array:
