@@ -92,13 +92,15 @@ def without_idle_spins(
     for coordinates in _null_groups(rows):
         samples = _samples(assembly, configurations, rows, coordinates)
         spins = _spins(assembly, samples) if samples else []
-        stopped = _with_gauge(assembly, samples, gauged) if spins else None
-        if stopped is not None:
-            gauged[stopped.name] = stopped
-        elif spins and (lock := _lockable(assembly, samples, home)) is not None:
-            locked[lock.name] = lock
-            stopped = lock
-        if stopped is not None:
+        if not (spins and assembly.layout.row_sign[:, coordinates].any()):
+            continue  # what hangs on one joint alone may have been forgotten
+        constraint = _with_gauge(assembly, samples, gauged)
+        joint = None if constraint else _lockable(assembly, samples, home)
+        if constraint is not None:
+            gauged[constraint.name] = constraint
+        elif joint is not None:
+            locked[joint.name] = joint
+        if (stopped := constraint or joint) is not None:
             for spin in spins:
                 _check_round(assembly, spin)
             found += [replace(spin, stopped_by=stopped.name) for spin in spins]
