@@ -39,7 +39,7 @@ _LEAST_TURN = 0.1  # of a spin's rate that a joint must have everywhere to stop 
 # Actuators are moved by these from home to tell idle spins from coincidences [rad, of the size].
 _STEPS = (0.1, -0.1, 0.4, -0.4)
 # Directions of a link among which the one of the gauge is chosen: faces, edges and corners of a
-# cube. The best lies within a right angle less 55 degrees of any spin axis.
+# cube: whatever the spin axis, one of them is perpendicular to it or nearly so.
 _CUBE = np.array(
     [
         *((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1)),
@@ -158,7 +158,7 @@ def _held_rows(assembly: Assembly, configuration: Configuration) -> Floats:
 
 
 def _null_space(rows: Floats, chosen: NDArray[np.int64] | None = None) -> Floats:
-    """Orthonormal null vectors (k, n) of rows, or of their chosen columns alone."""
+    """Orthonormal null vectors (n, k) of rows (m, n), or of their chosen columns alone."""
     singular, right = np.linalg.svd(rows if chosen is None else rows[:, chosen])[1:]
     rank = int(np.sum(singular > RANK_TOLERANCE * np.linalg.norm(rows, 2)))
     return np.asarray(right[rank:].T)
