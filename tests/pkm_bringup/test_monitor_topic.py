@@ -60,6 +60,8 @@ def test_a_topic_is_followed_until_interrupted(tmp_path, capsys, monkeypatch, fa
     assert cli.main([*command, '--plot', str(picture)]) == 3
     shown = capsys.readouterr()
     assert shown.out.startswith('changed: payload +0.')
+    assert 'reading' in shown.out
+    assert 'recording' not in shown.out
     assert f'reading 1 of {REFERENCES + 1} that are needed' in shown.err
     assert picture.stat().st_size > 10_000
     monkeypatch.setattr(Listener, 'robot', 'other')

@@ -18,7 +18,7 @@ ADVICE = {
     Kind.FORCE_CONSTANT: 'check the drive: magnets, temperature, amplifier scale',
     Kind.ENCODER: 'home the axis again and check its encoder',
     Kind.ROTOR: 'see what turns with the drive: couplings, brakes, another motor',
-    Kind.COMMON_FRICTION: 'temperature or lubricant; compare recordings in the same warm state',
+    Kind.COMMON_FRICTION: 'temperature or lubricant; compare in the same warm state',
 }
 WHAT = {
     Kind.PAYLOAD: 'payload',
@@ -60,7 +60,7 @@ def described(finding: Finding, monitored: Monitored) -> str:
         text += f', from {names[shape.first]} to {names[shape.last]}, gone now'
     elif shape.course == Course.GROWTH:
         each = amount(shape.slope, shape.slope_deviation, finding.unit)
-        text += f', growing since {names[shape.first]} ({each} a recording)'
+        text += f', growing since {names[shape.first]} ({each} a {monitored.compared})'
     else:
         text += f', since {names[shape.first]}'
     return f'{text}; chance in a healthy folder {max(finding.detection.chance, SURE):.1g}'
@@ -87,9 +87,9 @@ def verdict(monitored: Monitored) -> str:
     """Return the verdict in one sentence."""
     found = monitored.findings
     count = len(monitored.names) - monitored.references
-    against = f'{count} recordings against the first {monitored.references}'
+    against = f'{count} {monitored.compared}s against the first {monitored.references}'
     if monitored.model_file:
-        against = f"{count} recordings against the model '{monitored.model_file}'"
+        against = f"{count} {monitored.compared}s against the model '{monitored.model_file}'"
     parts = [described(each, monitored) for each in (*found.changes, *found.notices)]
     if found.changes:
         advice = dict.fromkeys(ADVICE[each.detection.cause.kind] for each in found.changes)
@@ -119,9 +119,9 @@ def print_monitored(monitored: Monitored) -> None:
         print(f'left out: {each.name}: {each.reason}')
     print()
     rows = [[named(*key), text] for key, text in _least(found.tracks)]
-    print_table(('change', 'seen in one recording with a chance of 95 %'), rows)
+    print_table(('change', f'seen in one {monitored.compared} with a chance of 95 %'), rows)
     tracks = _told(monitored)
-    header = ['recording', 'time', *(named(t.cause.kind, t.cause.joint) for t in tracks)]
+    header = [monitored.compared, 'time', *(named(t.cause.kind, t.cause.joint) for t in tracks)]
     rows = []
     for number, name in enumerate(monitored.names):
         values = (amount(t.values[number], t.deviations[number], t.unit) for t in tracks)

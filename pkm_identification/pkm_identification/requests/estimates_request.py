@@ -24,6 +24,7 @@ EVERY = 10.0  # [s] of motion that a reading is from
 # Of the largest speed: at which friction is told, as the estimates do not say how fast it moved
 SPEED = 0.25
 CLOCK = 'stamp'  # where the time of a reading is known from
+READING = 'reading'
 
 
 class EstimateMonitor:
@@ -86,4 +87,4 @@ class EstimateMonitor:
                 f'{self.needed - 1} as reference and one to compare'
             )
         given = self._request, self._watched, self._causes, None, self._told
-        return judged(*given, (), lambda phase, fraction: None)
+        return judged(*given, (), lambda phase, fraction: None, READING)

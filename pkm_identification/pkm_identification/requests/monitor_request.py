@@ -40,6 +40,7 @@ FALSE_ALARMS = 0.01  # chance of any alarm in a healthy series
 START = 5  # recordings that the reference values come from: more make no difference
 PHASES = {'look': 'looking', 'reference_of': 'reference values', 'observed': 'identifying'}
 CREATED, FILE = 'created', 'file'  # where the time of a recording is known from
+RECORDING = 'recording'  # what is compared, in words
 
 Look = Mapping[str, Any]
 Run = Callable[[str, Sequence[Mapping[str, Any]]], list[Any]]
@@ -99,6 +100,7 @@ class Monitored:
     residual_rms: Array  # (n, n_a) [N, N m]
     joint_names: tuple[str, ...]
     findings: Findings
+    compared: str = RECORDING  # what one of `names` is
 
 
 def recordings_in(folder: str | Path) -> list[Path]:
@@ -304,8 +306,9 @@ def judged(
     told: Sequence[Told],
     bad: Sequence[LeftOut],
     report: Progress,
+    compared: str = RECORDING,
 ) -> Monitored:
-    """Search what recordings or readings tell of some causes."""
+    """Search what recordings or readings tell of some causes; `compared` says which they are."""
     evidences = [each.evidence for each in told]
     count = request.references or min(REFERENCES, max(LEAST_REFERENCE, len(told) // 2))
     references, series = evidences[:count], evidences[count:]
@@ -332,6 +335,7 @@ def judged(
         np.array([each.residual_rms for each in told]),
         tuple(watched.model.actuated_joints),
         found,
+        compared,
     )
 
 
