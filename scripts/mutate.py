@@ -59,7 +59,7 @@ TARGETS: Targets = {
             'pkm_control/pkm_control/controller.py',
             'pkm_control/pkm_control/control_types.py',
             'pkm_control/pkm_control/feedforward.py',
-            'pkm_control/pkm_control/gains.py',
+            'pkm_dynamics/pkm_dynamics/joint_servo/gains.py',
             'pkm_control/pkm_control/servo.py',
             'pkm_control/pkm_control/loop_statistics.py',
         ),

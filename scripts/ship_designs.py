@@ -27,9 +27,9 @@ import numpy as np
 import pkm_description
 from pkm_bringup.executed import executed_margins
 from pkm_bringup.offline import effects_of, simulate
-from pkm_control.safeguards.allowed_errors import own_errors
 from pkm_description.errors import FeasibilityError, SimulationError, UnderactuatedError
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.joint_servo.gains import largest_errors
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
 from pkm_identification.excitation.excitation_design import DESIGNS
 
@@ -112,7 +112,7 @@ def is_followed(model: ClosedChainModel, design: ExcitationDesign) -> bool:
     if not report.feasible:
         sys.stderr.write(f'period {design.period:.4g} s: {report.message}\n')
     errors = np.abs(recording.errors[recording.running]).max(axis=0)
-    if (errors > FOLLOWED * own_errors(model)).any():
+    if (errors > FOLLOWED * largest_errors(model)).any():
         sys.stderr.write(f'period {design.period:.4g} s: tracking errors of {errors}\n')
         return False
     return report.feasible and not bool(recording.saturated.any())

@@ -16,8 +16,8 @@ import pkm_description
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward
-from pkm_control.gains import servo_gains
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.trajectories import SampledTrajectory
 from pkm_identification.datasets.portion import EXAMPLES

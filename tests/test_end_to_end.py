@@ -15,8 +15,8 @@ import pkm_description
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import identified_feedforward, no_feedforward
-from pkm_control.gains import servo_gains
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant

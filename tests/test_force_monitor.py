@@ -15,9 +15,9 @@ from pkm_control.closed_loop import run_closed_loop
 from pkm_control.control_types import ErrorCode
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
-from pkm_control.gains import servo_gains
 from pkm_description.errors import EstimationError
 from pkm_description.nodes.qos import LATCHED
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_identification import identify
 from pkm_identification.nodes.force_monitor import ForceMonitorNode

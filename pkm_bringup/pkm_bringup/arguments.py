@@ -53,13 +53,4 @@ FEEDFORWARD = Option(
     'none',
     metavar='none|nominal|MODEL',
 )
-SERVO = (
-    Option('bandwidth', POSITIVE, 'natural frequency of each axis under its servo', 10.0, 'Hz'),
-    Option('damping', POSITIVE, 'damping ratio of each axis under its servo', 0.7, '1'),
-    Option('gain_scale', POSITIVE, 'factor on both gains of the servo', 1.0, '1'),
-    Option(
-        *('max_error', POSITIVE, 'position error of a joint that ends a motion', None, 'm, rad'),
-        'by the unit and the stroke of each joint',
-    ),
-)
 PORT = Option('port', NATURAL, 'of the view on this machine, 0 for any that is free', 8080, '1')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -33,11 +32,4 @@ def executed_margins(
     straight = [model.description.joint(name).type == 'prismatic' for name in names]
     units = ['N' if joint else 'N m' for joint in straight]
     extrema = largest(forces, limit, time), smallest(forces, -limit, time)
-    acted = worst_and_broken('force', extrema, names, units)
-    margins = dict(report.margins)
-    if acted:
-        margins['force'] = min(acted, key=lambda margin: margin.relative)
-    broken = [margin for margin in report.broken if margin.constraint != 'force']
-    broken += [margin for margin in acted if margin.margin < 0.0]
-    broken.sort(key=lambda margin: margin.relative)
-    return dataclasses.replace(report, margins=margins, broken=tuple(broken))
+    return report.with_margins(worst_and_broken('force', extrema, names, units))

@@ -17,7 +17,6 @@ from pkm_control.feedforward import (
     no_feedforward,
     nominal_feedforward,
 )
-from pkm_control.gains import ServoGains, servo_gains
 from pkm_control.learning.repetition import Repetition
 from pkm_description import Description, MotorSide, Payload, with_force_constants, with_payload
 from pkm_description.description import JOINT, MOTOR
@@ -25,6 +24,7 @@ from pkm_description.errors import SimulationError
 from pkm_description.transmissions.motor_side import described_side
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.joint_servo.gains import ServoGains, servo_gains
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.simulation.effects import SWITCHES

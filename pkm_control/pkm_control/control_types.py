@@ -8,9 +8,9 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_control.servo import VELOCITY_CUTOFF
 from pkm_description.errors import PkmError
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.joint_servo.gains import VELOCITY_CUTOFF
 from pkm_dynamics.trajectories import Phase
 
 

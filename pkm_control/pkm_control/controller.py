@@ -23,7 +23,6 @@ from pkm_control.control_types import (
 )
 from pkm_control.desired_motion import DesiredMotion, LearnedShare
 from pkm_control.feedforward import Feedforward
-from pkm_control.gains import ServoGains
 from pkm_control.learning.repetition import Repetition
 from pkm_control.safeguards.allowed_errors import error_bounds
 from pkm_control.safeguards.bound_changes import check_at_any_time, check_errors, check_tighter
@@ -36,6 +35,7 @@ from pkm_control.supervision import Finding, Supervisor
 from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.joint_servo.gains import ServoGains
 from pkm_dynamics.model import require_drives
 from pkm_dynamics.trajectories import Execution, Phase, Trajectory
 from pkm_dynamics.trajectories.base import finite_number
@@ -328,7 +328,9 @@ class TrajectoryController:
             self._statistics.add(error, bool(saturated.any()), at_full_speed)
         if moving and desired.learned is not None:
             self._record(desired.learned, error, feedforward, bool(saturated.any()))
-        opposed = self._response.check(time, self._servo.rate, self._velocity, force, command)
+        opposed = self._response.check(
+            *(time, self._servo.rate, measured, self._velocity, force, command)
+        )
         self._supervise(interval, moving, error, opposed)
         ended = moving and desired.phase is Phase.HOLD and self._fault is fault
         return StepResult(

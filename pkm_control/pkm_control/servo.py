@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 
-from pkm_control.gains import GainError, ServoGains
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.joint_servo.gains import VELOCITY_CUTOFF, GainError, ServoGains
 
-VELOCITY_CUTOFF = 150.0  # [Hz]
 # Of an axis' speed, what a held damping force takes until the next sample: at 1 all. The light
 # modes of the library's robots lose up to 1.64 times as much; from 2 on they would gain speed.
 HELD_DAMPING = 1.0

@@ -31,6 +31,16 @@ SEARCH = (
     _option('seed', whole(0), 'of the search', 0, '1'),
     _option('workers', whole(1), 'processes; no effect on the result', None, '1', 'one a core'),
 )  # keywords of `design_excitation`
+_of_servo = 'of each axis under its servo'
+SERVO = (
+    _option('bandwidth', POSITIVE, f'natural frequency {_of_servo}', 10.0, 'Hz'),
+    _option('damping', POSITIVE, f'damping ratio {_of_servo}', 0.7, '1'),
+    _option('gain_scale', POSITIVE, 'factor on both gains of the servo', 1.0, '1'),
+    _option(
+        *('max_error', POSITIVE, 'position error of a joint that ends a motion', None, 'm, rad'),
+        'by the unit and the stroke of each joint',
+    ),
+)  # that follows a motion without a feedforward
 LIMITS = (
     _option('force_margin', FRACTION, 'fraction of the force limits left free', 0.25, '1'),
     _option('velocity_margin', FRACTION, 'fraction of the velocity limits left free', 0.05, '1'),
@@ -43,5 +53,13 @@ LIMITS = (
     ),
     _option('aperture', POSITIVE, 'largest of spherical joints', None, 'rad', "the description's"),
     _option('clearance', number(0.0), 'least distance of struts and platform', 0.005, 'm'),
-    _option('frequency', POSITIVE, 'highest of the motion', None, 'Hz', 'no limit'),
+    _option('frequency', POSITIVE, 'highest of the motion', None, 'Hz', "the servo's bandwidth"),
+    *SERVO,
+    _option(
+        'error_margin',
+        FRACTION,
+        'fraction of position errors and forces of the servo left free',
+        0.2,
+        '1',
+    ),
 )  # fields of `DesignLimits`

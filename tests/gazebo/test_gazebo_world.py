@@ -12,11 +12,11 @@ from pkm_bringup.studies.plants import excitation_of, true_base_parameters
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
-from pkm_control.gains import servo_gains
 from pkm_description.errors import SimulationError
 from pkm_description.friction import without_friction
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.integration import integrate_motion
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.worlds.gazebo_plant import GazeboPlant, gazebo_module
 from pkm_identification import identify
 

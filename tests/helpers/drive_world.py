@@ -14,11 +14,11 @@ from sensor_msgs.msg import JointState
 
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
-from pkm_control.gains import servo_gains
 from pkm_control.nodes import control_loop
 from pkm_control.nodes.controller_publishers import ControllerPublishers
 from pkm_control.nodes.joint_state_reader import JointStateReader
 from pkm_description import MotorSide
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.simulation import SimulatedPlant
 from pkm_dynamics.trajectories import Phase, benchmark_circle
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pkm_dynamics.settled.steady_state import steady_state
+from pkm_dynamics.joint_servo.steady_state import steady_state
 from pkm_dynamics.trajectories import FourierTrajectory
 
 PERIOD = 0.6  # [s]

@@ -144,7 +144,11 @@ def test_excite_show_agrees_with_the_design(folder, prints):
         (['--initial', 'friction_sweep'], 1, "'friction_sweep' is a sampled trajectory"),
         (['--plot', 'picture.gif'], 1, "'picture.gif' must end in .png"),
         (['--force-margin', '0.999'], 1, 'force'),
-        (['--period', '0.001'], 1, 'the period must be at least 0.02 s'),
+        (
+            ['--period', '0.001'],
+            1,
+            "the servo's bandwidth of 10 Hz: the period must be at least 0.5",
+        ),
     ],
 )
 def test_excite_design_refuses(folder, fails, options, status, message):

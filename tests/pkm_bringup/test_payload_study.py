@@ -57,7 +57,7 @@ def test_what_cannot_be_recorded_is_refused(options, status, words, fails):
     assert words in fails('study', 'payload', *options, status=status)
 
 
-def test_figures_of_known_errors():
+def test_figures_of_knlargest_errors():
     runs = [
         {
             'mass_error': error,

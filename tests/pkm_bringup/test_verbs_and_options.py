@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pkm_bringup import cli
-from pkm_bringup.arguments import SERVO
 from pkm_bringup.data_arguments import given_loading
-from pkm_control.gains import BANDWIDTH, DAMPING
+from pkm_dynamics.joint_servo.gains import BANDWIDTH, DAMPING
 from pkm_identification.estimators.estimator_options import ESTIMATORS, estimators
+from pkm_identification.excitation_options import SERVO
 from pkm_identification.options import COMMON, LOADING, REDUCTION, SIGNALS, VALIDATION, names
 
 BEFORE = json.loads((Path(__file__).parent / 'verbs_and_options.json').read_text())

@@ -7,11 +7,11 @@ import pytest
 from every_model import model_of
 
 from pkm_control.control_types import ControllerOptions, OptionsError
-from pkm_control.expected_tracking import expected_tracking
-from pkm_control.gains import servo_gains
 from pkm_control.safeguards.allowed_errors import error_bounds
 from pkm_control.stops import StopEvent
 from pkm_control.supervision import Supervisor
+from pkm_dynamics.joint_servo.expected_tracking import ErrorResponse, expected_tracking
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.trajectories import Execution
 from pkm_identification.excitation import load_excitation
 
@@ -78,5 +78,6 @@ def test_twice_what_the_usual_servo_leaves_of_shipped_motions_is_allowed():
     for name in ('palida', 'delta', 'five_bar', 'four_bar', 'h4', 'hexel', 'rps_upv'):
         model = model_of(name)
         execution = Execution(load_excitation(name), 1, 1.0, None)
-        expected = expected_tracking(model, servo_gains(model), execution)
+        response = ErrorResponse(model, servo_gains(model))
+        expected = expected_tracking(model, response, execution)
         assert (2.0 * expected.largest < error_bounds(model, ControllerOptions()).largest).all()

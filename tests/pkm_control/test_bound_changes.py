@@ -11,9 +11,9 @@ import pkm_description
 from pkm_control.control_types import ControllerOptions, OptionsError
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
-from pkm_control.gains import servo_gains
 from pkm_control.safeguards.bound_changes import TUNABLE, check_at_any_time
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.trajectories import PointToPoint
 
 MODEL = ClosedChainModel(pkm_description.load('four_bar'))

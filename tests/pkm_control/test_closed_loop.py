@@ -10,10 +10,10 @@ pytest.importorskip('mujoco')
 from pkm_control.closed_loop import ClosedLoopRecording, run_closed_loop  # noqa: E402
 from pkm_control.controller import TrajectoryController  # noqa: E402
 from pkm_control.feedforward import Feedforward, no_feedforward, nominal_feedforward  # noqa: E402
-from pkm_control.gains import servo_gains  # noqa: E402
 from pkm_description import load  # noqa: E402
 from pkm_dynamics import ClosedChainModel  # noqa: E402
 from pkm_dynamics.equations.actuator_inertia import inertia_matrix  # noqa: E402
+from pkm_dynamics.joint_servo.gains import servo_gains  # noqa: E402
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant  # noqa: E402
 from pkm_dynamics.trajectories import benchmark_circle  # noqa: E402
 

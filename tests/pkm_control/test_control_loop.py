@@ -19,10 +19,10 @@ from sensor_msgs.msg import JointState  # noqa: E402
 from pkm_control.control_types import ControlFault, ErrorCode  # noqa: E402
 from pkm_control.controller import TrajectoryController  # noqa: E402
 from pkm_control.feedforward import nominal_feedforward  # noqa: E402
-from pkm_control.gains import servo_gains  # noqa: E402
 from pkm_control.nodes.control_loop import ControlLoop  # noqa: E402
 from pkm_control.nodes.joint_state_reader import JointStateReader  # noqa: E402
 from pkm_control.stops import StopEvent  # noqa: E402
+from pkm_dynamics.joint_servo.gains import servo_gains  # noqa: E402
 from pkm_dynamics.trajectories import Phase, PointToPoint  # noqa: E402
 
 AXES = ['x', 'y', 'z']

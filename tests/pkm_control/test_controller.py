@@ -16,10 +16,10 @@ from pkm_control.feedforward import (
     no_feedforward,
     nominal_feedforward,
 )
-from pkm_control.gains import servo_gains
 from pkm_control.servo import JointServo
 from pkm_control.stops import StopEvent
 from pkm_description.errors import PkmError
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.trajectories import (
     CircleTrajectory,

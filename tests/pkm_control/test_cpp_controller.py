@@ -15,12 +15,12 @@ from pkm_control.command_shaping import CommandLimits
 from pkm_control.control_types import ControllerOptions
 from pkm_control.cpp_controller import controller_headers, learned_header
 from pkm_control.cpp_controller.learned_source import table_rows
-from pkm_control.gains import servo_gains
 from pkm_control.learning.learned_force import LearnedForce, Scope
 from pkm_control.learning.repetition import FADE_TIME
 from pkm_control.learning.watch import LearningWatch
 from pkm_control.servo import JointServo
 from pkm_dynamics.cpp import build_cpp
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.trajectories import CircleTrajectory
 

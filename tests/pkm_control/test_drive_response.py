@@ -10,9 +10,10 @@ from gantry import Gantry
 from pkm_control.control_types import ControlFault, ControllerOptions, ErrorCode
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
-from pkm_control.gains import servo_gains
 from pkm_control.safeguards.drive_response import PERSISTS, WINDOW, DriveResponse
 from pkm_control.stops import StopEvent
+from pkm_dynamics.equations.actuator_inertia import inertia_matrix
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.simulation import SimulatedPlant
 from pkm_identification.excitation.excitation_design import load_excitation
 
@@ -86,7 +87,9 @@ def found(disturbance, command=COMMAND, share=1.0, interval=STEP, time=0.2):
     response = DriveResponse(MODEL)
     velocity = np.zeros(3)
     for t in np.arange(0.0, time, interval):
-        finding = response.check(t, -velocity, velocity, (1.0 - share) * command, command)
+        finding = response.check(
+            t, -velocity, 0.0 * velocity, velocity, (1.0 - share) * command, command
+        )
         if finding is not None:
             assert finding.event is StopEvent.DRIVE_OPPOSES and finding.message.startswith('x: ')
             return t
@@ -117,6 +120,35 @@ def test_twice_the_command_on_one_axis_is_a_drive_that_opposes(share, interval) 
 )
 def test_what_is_no_such_drive(name, disturbance) -> None:
     assert found(disturbance) is None
+
+
+@pytest.mark.parametrize(('sign', 'named'), [(1.0, False), (-1.0, True)])
+def test_what_the_described_robot_does_there_is_no_such_drive(sign, named, monkeypatch) -> None:
+    """Away from home the inertia may be any other one: the forces of the motion decide."""
+    model = model_of('five_bar')
+    home = np.asarray(model.home_actuators)
+    command = np.array([0.3, 0.0]) * model.force_limit
+    time = STEP * np.arange(45)
+    acceleration = np.linalg.solve(inertia_matrix(model), sign * command)
+    velocity = time[:, None] * acceleration
+    position = home + 0.5 * time[:, None] * velocity
+    rest = model.inverse_dynamics(model.motion_from_actuators(home[None], *np.zeros((2, 1, 2))))[0]
+    response = DriveResponse(model)
+    if sign > 0.0:  # as wrong as can be: it makes every answer look opposite
+        monkeypatch.setattr(response, '_inertia', -inertia_matrix(model))
+    findings = [
+        response.check(t, -qd, q, qd, rest, rest + command)
+        for t, q, qd in zip(time, position, velocity, strict=True)
+    ]
+    assert any(finding is not None for finding in findings) == named
+    if sign > 0.0:  # it is the explanation that makes the difference
+        monkeypatch.setattr(response, '_explained', lambda axis: False)
+        response.begin()
+        late = [
+            response.check(t, -qd, q, qd, rest, rest + command)
+            for t, q, qd in zip(time, position, velocity, strict=True)
+        ]
+        assert any(finding is not None for finding in late)
 
 
 @pytest.mark.parametrize('share', [0.3, 6.3])  # of 15 % of the force limit

@@ -10,9 +10,9 @@ from jtc_stand_in import JtcStandIn
 
 from pkm_control.effort_trajectory import EFFORT_TOLERANCE, goal_text, motion_points, stop_points
 from pkm_control.feedforward import nominal_feedforward
-from pkm_control.gains import servo_gains
 from pkm_control.trajectory_guard import GoalEnd, TrajectoryGuard
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.trajectories import CircleTrajectory, Execution
 

@@ -8,11 +8,10 @@ from every_model import model_of
 
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.controller import TrajectoryController
-from pkm_control.expected_tracking import LOOP_DELAY, expected_tracking, servo_errors
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
-from pkm_control.gains import servo_gains
-from pkm_control.servo import VELOCITY_CUTOFF
 from pkm_dynamics.equations.actuator_inertia import inertia_matrix
+from pkm_dynamics.joint_servo.expected_tracking import LOOP_DELAY, ErrorResponse, expected_tracking
+from pkm_dynamics.joint_servo.gains import VELOCITY_CUTOFF, servo_gains
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.trajectories import Execution
 from pkm_identification.excitation import load_excitation
@@ -31,7 +30,7 @@ def test_the_closed_loop_has_these_errors(name, bandwidth):
     run = run_closed_loop(plant, controller, motion, 1, ramp_time=RAMP, approach_speed=1.0)
     assert run.outcome.succeeded
     execution = Execution(motion, 1, RAMP, None)
-    found = expected_tracking(model, gains, execution)
+    found = expected_tracking(model, ErrorResponse(model, gains), execution)
     assert found.time[-1] == pytest.approx(execution.duration)
     full = (found.time > RAMP) & (found.time < execution.duration - RAMP)
     expected = np.sqrt(np.mean(found.errors[full] ** 2, axis=0))
@@ -47,13 +46,14 @@ def test_a_force_that_stays_deflects_the_stiffness_and_one_that_swings_the_whole
     model = model_of('five_bar')
     gains = servo_gains(model)
     steady = np.tile([3.0, -1.0], (4000, 1))
-    np.testing.assert_allclose(
-        servo_errors(model, gains, steady, INTERVAL), steady / gains.proportional, rtol=1e-9
-    )
+    response = ErrorResponse(model, gains)
+    sag = response.from_rest(steady, INTERVAL)
+    np.testing.assert_allclose(sag.errors, steady / gains.proportional, rtol=1e-9)
+    np.testing.assert_allclose(sag.feedback, steady, rtol=1e-9)
     # both drives alike: of two equal cranks the mode in which they swing together
     frequency, time = 15.0, INTERVAL * np.arange(8000)
     swinging = np.sin(2.0 * np.pi * frequency * time)[:, None] * [1.0, 1.0]
-    errors = servo_errors(model, gains, swinging, INTERVAL)[3000:5000]
+    errors = response.from_rest(swinging, INTERVAL).errors[3000:5000]
     s, cutoff = 2j * np.pi * frequency, 2.0 * np.pi * VELOCITY_CUTOFF
     slope = s / (1.0 + np.sqrt(2.0) * s / cutoff + (s / cutoff) ** 2)
     servo = np.exp(-s * LOOP_DELAY) * (gains.proportional + gains.derivative * slope)
@@ -64,9 +64,9 @@ def test_a_force_that_stays_deflects_the_stiffness_and_one_that_swings_the_whole
 def test_a_right_feedforward_leaves_nothing_and_bounds_are_named():
     model = model_of('five_bar')
     gains, motion = servo_gains(model), load_excitation('five_bar')
-    execution = Execution(motion, 1, RAMP, None)
-    none = expected_tracking(model, gains, execution, nominal_feedforward(model))
-    without = expected_tracking(model, gains, execution)
+    execution, response = Execution(motion, 1, RAMP, None), ErrorResponse(model, gains)
+    none = expected_tracking(model, response, execution, nominal_feedforward(model).forces)
+    without = expected_tracking(model, response, execution)
     assert none.largest.max() < 1e-3 * without.largest.max()
     worst = min(without.margins(np.array([0.01, 0.01])), key=lambda margin: margin.margin)
     index = int(np.argmax(without.largest))

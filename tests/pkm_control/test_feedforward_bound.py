@@ -10,8 +10,8 @@ from every_model import model_of
 
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import identified_feedforward, nominal_feedforward
-from pkm_control.gains import servo_gains
 from pkm_control.safeguards.feedforward_bound import FeedforwardBound
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.trajectories import Phase, benchmark_circle
 
 SHARE = 0.04  # of the force limit

@@ -23,7 +23,6 @@ from pkm_control.control_types import (  # noqa: E402
 )
 from pkm_control.controller import TrajectoryController  # noqa: E402
 from pkm_control.feedforward import nominal_feedforward  # noqa: E402
-from pkm_control.gains import servo_gains  # noqa: E402
 from pkm_control.interlocks import Interlocks
 from pkm_control.learning import learning_file  # noqa: E402
 from pkm_control.learning.learning_law import Verdict  # noqa: E402
@@ -31,6 +30,7 @@ from pkm_control.learning.repetition import Repetition  # noqa: E402
 from pkm_control.nodes import follow_server, motion_learning  # noqa: E402
 from pkm_control.stops import StopEvent  # noqa: E402
 from pkm_description.errors import KinematicsError  # noqa: E402
+from pkm_dynamics.joint_servo.gains import servo_gains  # noqa: E402
 from pkm_dynamics.limits import goal_check  # noqa: E402
 from pkm_dynamics.limits.instants import instants_of  # noqa: E402
 from pkm_dynamics.nodes.trajectory_messages import to_message  # noqa: E402

@@ -10,10 +10,10 @@ from gantry import Gantry
 from scipy.linalg import expm
 
 from pkm_control.control_types import ControllerOptions
-from pkm_control.gains import GainError, ServoGains, servo_gains
 from pkm_control.servo import FilteredDerivative, JointServo
 from pkm_description.errors import SimulationError
 from pkm_dynamics.equations.actuator_inertia import effective_inertia, inertia_matrix
+from pkm_dynamics.joint_servo.gains import GainError, ServoGains, servo_gains
 
 
 def test_inertia_of_the_gantry_is_mass_and_rotor() -> None:

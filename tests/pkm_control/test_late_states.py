@@ -8,7 +8,7 @@ from every_model import model_of
 
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
-from pkm_control.gains import servo_gains
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.simulation import SimulatedPlant
 from pkm_dynamics.trajectories import benchmark_circle
 

@@ -12,7 +12,6 @@ from every_model import model_of
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
-from pkm_control.gains import servo_gains
 from pkm_control.learning.learned_force import LearnedForce, LearningError, Scope, along, motion_key
 from pkm_control.learning.learning_file import load_learning, save_learning
 from pkm_control.learning.learning_grid import learning_grid
@@ -35,6 +34,7 @@ from pkm_control.learning.watch import (
     noise_density,
 )
 from pkm_description import Payload, with_payload
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.trajectories import Execution, FourierTrajectory, PointToPoint
 

@@ -9,10 +9,10 @@ from gantry import Gantry, GantryPlant
 from pkm_control.control_types import ControllerOptions, ErrorCode
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
-from pkm_control.gains import servo_gains
 from pkm_control.safeguards.lost_states import LATE, LostStates
 from pkm_control.servo import JointServo
 from pkm_control.stops import StopEvent
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.trajectories import CircleTrajectory, Phase
 
 

@@ -18,8 +18,8 @@ from pkm_control.control_types import (
 )
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
-from pkm_control.gains import servo_gains
 from pkm_control.loop_statistics import LoopStatistics
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.trajectories import Phase
 
 

@@ -11,9 +11,9 @@ from pkm_control.closed_loop import run_closed_loop
 from pkm_control.control_types import ControlFault, ErrorCode
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
-from pkm_control.gains import servo_gains
 from pkm_control.recovery.recovery_motion import recovery_motion
 from pkm_control.recovery.slow_motion import SPEED
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.trajectories import PointToPoint
 
 MODEL = model_of('palida')

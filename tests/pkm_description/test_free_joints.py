@@ -8,9 +8,9 @@ from urdf_builder import control, inertial, joint, robot
 
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward
-from pkm_control.gains import ServoGains
 from pkm_description import DescriptionError, UnderactuatedError, export, loads
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.joint_servo.gains import ServoGains
 from pkm_dynamics.simulation import SimulatedPlant
 from pkm_identification import design_excitation
 

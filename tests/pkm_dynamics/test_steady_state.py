@@ -13,11 +13,11 @@ from scipy.interpolate import CubicSpline
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
-from pkm_control.gains import servo_gains
 from pkm_control.servo import JointServo
 from pkm_description.errors import SimulationError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.settled.servo_loop import ServoLoop
+from pkm_dynamics.joint_servo.gains import servo_gains
+from pkm_dynamics.joint_servo.servo_loop import ServoLoop
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.trajectories import FourierTrajectory
 

@@ -11,7 +11,7 @@ import numpy as np
 from pkm_bringup.bench.frame import Bench, spread
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
-from pkm_control.gains import servo_gains
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.trajectories import Phase
 
 INTERVAL = 1e-3  # [s] of the 1 kHz loop

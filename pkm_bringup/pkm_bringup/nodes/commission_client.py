@@ -26,10 +26,10 @@ from pkm_bringup.commissioning.graph_at_rest import Brakes
 from pkm_bringup.commissioning.robot_topics import RobotTopics
 from pkm_bringup.commissioning.states_at_rest import Heard
 from pkm_bringup.nodes.graph_client import GraphClient, GraphError
-from pkm_control.gains import BANDWIDTH
 from pkm_description.nodes.qos import LATCHED
 from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.joint_servo.gains import BANDWIDTH
 from pkm_msgs.msg import MotorCurrents
 
 CONTROLLER = 'trajectory_controller'

@@ -21,13 +21,13 @@ from pkm_bringup.studies.plants import excitation_of, model_of, recorded
 from pkm_bringup.studies.runner import Runner
 from pkm_control.closed_loop import ClosedLoopRecording
 from pkm_control.feedforward import Feedforward, identified_feedforward
-from pkm_control.gains import servo_gains
 from pkm_control.learning.learned_force import Scope, motion_key
 from pkm_control.learning.learning_law import MotionLearning, learned_from
 from pkm_control.learning.loop_inverse import ServoTiming
 from pkm_control.learning.repetition import Repetition
 from pkm_description import Payload, with_payload
 from pkm_description.errors import SimulationError
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Execution
 from pkm_identification import identify

@@ -18,15 +18,14 @@ from pkm_bringup.inputs import load_model
 from pkm_bringup.offline import dataset_of, measured_arrays, simulate
 from pkm_control.closed_loop import ClosedLoopRecording
 from pkm_control.feedforward import nominal_feedforward
-from pkm_control.gains import servo_gains
-from pkm_control.servo import VELOCITY_CUTOFF
 from pkm_description import Description
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.friction_laws import LINEAR, DriveFriction
+from pkm_dynamics.joint_servo.gains import VELOCITY_CUTOFF, servo_gains
+from pkm_dynamics.joint_servo.servo_loop import ServoLoop
+from pkm_dynamics.joint_servo.steady_state import SteadyState, steady_state
 from pkm_dynamics.presets import preset, preset_names
-from pkm_dynamics.settled.servo_loop import ServoLoop
-from pkm_dynamics.settled.steady_state import SteadyState, steady_state
 from pkm_dynamics.simulation import PlantEffects, correlated_noise
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
 from pkm_identification.arrays import Array

@@ -29,8 +29,8 @@ from pkm_bringup.studies.runner import Runner
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
-from pkm_control.gains import servo_gains
 from pkm_description.errors import SimulationError
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.worlds import MUJOCO, WORLDS
 from pkm_dynamics.worlds.named_worlds import plant_in, why_missing

@@ -11,13 +11,12 @@ from pkm_bringup.arguments import (
     PERIODS_OPTION,
     RAMP_TIME,
     ROBOT,
-    SERVO,
     TRAJECTORY,
     add_arguments,
     add_json,
 )
 from pkm_bringup.views.console import print_json, print_note, print_table, progress
-from pkm_identification.excitation_options import FRACTION
+from pkm_identification.excitation_options import FRACTION, SERVO
 from pkm_identification.option import TEXT, Option, choice
 
 EFFECTS = ('all', 'modelled', 'none')

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from pkm_control.control_types import ControllerOptions
-from pkm_control.gains import ServoGains, servo_gains
 from pkm_control.learning.learning_law import SHARE
 from pkm_control.learning.repetition import FADE_TIME
 from pkm_control.learning.watch import BLOCK, CHI_SQUARE, LIMIT, WORSE
-from pkm_control.safeguards.allowed_errors import FAULT, own_errors
+from pkm_control.safeguards.allowed_errors import FAULT
 from pkm_control.servo import HELD_DAMPING, MEMORY
 from pkm_control.supervision import BRAKING_SHARE, SMOOTH_PEAK
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.cpp.cpp_sources import cpp_name
 from pkm_dynamics.cpp.emitter import filled, literal
+from pkm_dynamics.joint_servo.gains import ServoGains, largest_errors, servo_gains
 
 TEMPLATE = Path(__file__).parent / 'controller.hpp'
 FORCE_TABLE = Path(__file__).parent / 'force_table.hpp'
@@ -53,7 +53,7 @@ def controller_headers(
         'velocity_limit': model.velocity_limit,
         'lower': model.lower,
         'upper': model.upper,
-        'own_error': own_errors(model),
+        'own_error': largest_errors(model),
     }
     values = {
         'name': name,

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from pkm_control.control_types import ControllerOptions
 from pkm_control.cpp_controller.controller_source import controller_headers, option_values
-from pkm_control.gains import ServoGains
 from pkm_control.safeguards.bound_changes import ERRORS
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.cpp import CppSources
 from pkm_dynamics.cpp.cpp_sources import cpp_name
 from pkm_dynamics.cpp.emitter import literal
 from pkm_dynamics.cpp.packages import in_package, package_name
+from pkm_dynamics.joint_servo.gains import ServoGains
 
 TEMPLATES = Path(__file__).parent / 'ros2_control'
 # [s] without a reference until the robot stops: some missed cycles of a controller at 100 Hz

@@ -18,7 +18,7 @@ from pkm_control.learning.loop_inverse import (
 )
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.settled.steady_state import filtered
+from pkm_dynamics.joint_servo.steady_state import filtered
 from pkm_dynamics.trajectories import Execution
 
 HIGHEST = 3.0  # cutoff over the bandwidth of the servo: where real robots begin to bend

@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_control.feedforward import Feedforward
-from pkm_control.gains import ServoGains
-from pkm_control.servo import VELOCITY_CUTOFF
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.array_types import Complex, Floats
-from pkm_dynamics.settled.servo_loop import ServoLoop
-from pkm_dynamics.settled.steady_state import Loop, filtered, inertia_and_damping, linearised
+from pkm_dynamics.joint_servo.gains import VELOCITY_CUTOFF, ServoGains
+from pkm_dynamics.joint_servo.servo_loop import ServoLoop
+from pkm_dynamics.joint_servo.steady_state import Loop, filtered, inertia_and_damping, linearised
 
 # Of the highest frequency of the grid: what is solved for, where its differences are good
 SOLVED = 0.5

@@ -6,13 +6,12 @@ from dataclasses import fields
 from typing import Any
 
 from pkm_control.control_types import ControllerOptions
-from pkm_control.gains import BANDWIDTH, DAMPING
 from pkm_control.learning.learning_law import SHARE
 from pkm_control.safeguards.bound_changes import TUNABLE
 from pkm_control.safeguards.lost_states import BRIDGED_CYCLES
-from pkm_control.servo import VELOCITY_CUTOFF
 from pkm_control.shutdown import ShutdownTimes
 from pkm_description.nodes.node_parameters import NodeParameter
+from pkm_dynamics.joint_servo.gains import BANDWIDTH, DAMPING, VELOCITY_CUTOFF
 
 UPDATE_MODES = ('timer', 'state')
 FEEDFORWARDS = ('none', 'nominal')

@@ -24,7 +24,6 @@ import pkm_description
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
-from pkm_control.gains import servo_gains
 from pkm_control.interlocks import Interlocks
 from pkm_control.loop_warm_up import warm_up
 from pkm_control.nodes.bound_tuning import BoundTuning
@@ -57,6 +56,7 @@ from pkm_description.nodes.running import FatalError, run_node
 from pkm_description.transmissions.calibration import machine_digest
 from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.joint_servo.gains import servo_gains
 from pkm_dynamics.model import require_drives
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE

@@ -9,11 +9,8 @@ import numpy as np
 from pkm_control.control_types import ControllerOptions, OptionsError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.joint_servo.gains import largest_errors
 
-# What a servo of the usual bandwidth leaves of the shipped excitations without a model is half of
-# these at most.
-SLIDING, ROTATING = 0.05, 0.2  # [m], [rad]
-STROKE_SHARE = 0.15  # of its stroke, that a joint may be off at most
 FAULT = 2.0  # times the error of a smooth stop: after it, the robot is not on its path any more
 
 
@@ -24,20 +21,13 @@ class ErrorBounds(NamedTuple):
     fault: Floats  # beyond it the commands end, after a stop from where the robot is
 
 
-def own_errors(model: ClosedChainModel) -> Floats:
-    """Largest errors (n_a,) [m, rad] of the joints where nobody says others."""
-    joints = [model.description.joint(name) for name in model.actuated_joints]
-    usual = np.array([SLIDING if joint.type == 'prismatic' else ROTATING for joint in joints])
-    return np.minimum(usual, STROKE_SHARE * (np.asarray(model.upper) - np.asarray(model.lower)))
-
-
 def error_bounds(model: ClosedChainModel, options: ControllerOptions) -> ErrorBounds:
     """Return the bounds that the options ask for.
 
     Raises OptionsError where a joint's own bound lies beyond the fault's.
     """
     given, fault = options.max_position_error, options.fault_position_error
-    own = own_errors(model)
+    own = largest_errors(model)
     largest = np.full(model.n_a, given) if given > 0.0 else own
     # a tighter bound of a smooth stop is none for the end of the commands
     faults = np.full(model.n_a, fault) if fault > 0.0 else FAULT * np.maximum(largest, own)

@@ -20,6 +20,7 @@ import numpy as np
 
 from pkm_control.stops import StopEvent
 from pkm_control.supervision import Finding
+from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.actuator_inertia import inertia_matrix
@@ -44,7 +45,8 @@ class _Moment(NamedTuple):
 
     time: float  # [s]
     slip: Floats  # [m/s, rad/s] desired minus measured speed
-    velocity: Floats  # [m/s, rad/s] measured
+    position: Floats  # [m, rad] measured
+    velocity: Floats  # [m/s, rad/s]
     command: Floats  # [N s, N m s] impulse of the commands since the beginning
     feedback: Floats  # [N s, N m s] the same beyond the feedforward
 
@@ -53,7 +55,7 @@ class DriveResponse:
     """Compares what the axes do with what their drives are told."""
 
     def __init__(self, model: ClosedChainModel) -> None:
-        self._joints = model.actuated_joints
+        self._model, self._joints = model, model.actuated_joints
         self._limit = np.asarray(model.force_limit, dtype=float)
         self._inertia = inertia_matrix(model)
         self.begin()
@@ -69,25 +71,49 @@ class DriveResponse:
         self._moments = deque(each._replace(slip=each.slip - slip) for each in self._moments)
 
     def check(
-        self, time: float, slip: Floats, velocity: Floats, feedforward: Floats, command: Floats
+        self,
+        time: float,
+        slip: Floats,
+        position: Floats,
+        velocity: Floats,
+        feedforward: Floats,
+        command: Floats,
     ) -> Finding | None:
         """Return what is wrong after the cycle of `time` [s].
 
-        Arrays (n_a,): desired minus measured speeds and measured speeds [m/s, rad/s], the force
-        that the model asks for and the command [N, N m].
+        Arrays (n_a,): desired minus measured speeds [m/s, rad/s], measured positions [m, rad] and
+        speeds, the force that the model asks for and the command [N, N m].
         """
-        axis = self._opposing(time, slip, velocity)
+        axis = self._opposing(time, slip, position, velocity)
         self._command, self._feedback = command, command - feedforward
         if axis is None or self._suspect is None or self._suspect[0] != axis:
             self._suspect = None if axis is None else (axis, time)
             return None
-        if time - self._suspect[1] < PERSISTS:
+        if time - self._suspect[1] < PERSISTS or self._explained(axis):
             return None
         what = 'the drive answers its commands with the opposite force'
         message = f'{self._joints[axis]}: {what}: check its sign and that of its encoder'
         return Finding(StopEvent.DRIVE_OPPOSES, message)
 
-    def _opposing(self, time: float, slip: Floats, velocity: Floats) -> int | None:
+    def _explained(self, axis: int) -> bool:
+        """Whether the described robot moves as it does under the commands as they are.
+
+        Its inertia is another one than at home, and speeds and weight take forces, too: with the
+        mean acceleration of the window they take a force of the command's sign.
+        """
+        first, last = self._moments[0], self._moments[-1]
+        middle = self._moments[len(self._moments) // 2]
+        acceleration = (last.velocity - first.velocity) / (last.time - first.time)
+        state = middle.position[None], middle.velocity[None], acceleration[None]
+        try:
+            force = self._model.inverse_dynamics(self._model.motion_from_actuators(*state))[0]
+        except PkmError:
+            return False
+        return bool(force[axis] * (last.command - first.command)[axis] > 0.0)
+
+    def _opposing(
+        self, time: float, slip: Floats, position: Floats, velocity: Floats
+    ) -> int | None:
         """Return the axis whose drive does so in both halves of the window up to now."""
         moments = self._moments
         command, feedback = np.zeros((2, len(self._limit)))
@@ -96,7 +122,7 @@ class DriveResponse:
             interval = time - last.time
             command = last.command + interval * self._command
             feedback = last.feedback + interval * self._feedback
-        moments.append(_Moment(time, slip, velocity, command, feedback))
+        moments.append(_Moment(time, slip, position, velocity, command, feedback))
         while len(moments) > FEWEST + 1 and time - moments[1].time >= WINDOW:
             moments.popleft()
         if len(moments) <= FEWEST or time - moments[0].time < WINDOW:

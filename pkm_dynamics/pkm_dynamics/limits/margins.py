@@ -5,8 +5,8 @@ Extrema of sampled signals are bounded between the samples too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +22,8 @@ class Margin:
     """The worst case of one constraint along a motion.
 
     Constraints are `stroke`, `velocity`, `acceleration`, `force`, `joint`, `joint_velocity`,
-    `workspace`, `tilt`, `aperture`, `clearance`, `conditioning`, `tracking` (of a servo) and
-    `kinematics`.
+    `workspace`, `tilt`, `aperture`, `clearance`, `conditioning`, `tracking` and `command` (errors
+    and forces of a servo) and `kinematics`.
     """
 
     constraint: str
@@ -106,6 +106,41 @@ class FeasibilityReport:
         if self.feasible:
             return f'feasible; closest is the {worst}'
         return 'infeasible: ' + '; '.join(str(margin) for margin in self.violations)
+
+    def with_margins(self, found: Sequence[Margin]) -> FeasibilityReport:
+        """Return the report with these margins in place of those of the same constraints.
+
+        One for each joint or coordinate, or end of its range.
+        """
+        new = {margin.constraint for margin in found}
+        kept = [each for name, each in self.margins.items() if name not in new]
+        broken = [margin for margin in self.broken if margin.constraint not in new]
+        return self._of([*kept, *found], [*broken, *found])
+
+    def worse_of(self, other: FeasibilityReport) -> FeasibilityReport:
+        """Return the report with what is worse in another one, of the same motion."""
+        margins = [*self.margins.values(), *other.margins.values()]
+        return self._of(margins, [*self.broken, *other.broken])
+
+    def only(self, constraints: Collection[str]) -> FeasibilityReport:
+        """Return the report about these constraints alone."""
+        margins = {name: each for name, each in self.margins.items() if name in constraints}
+        broken = tuple(each for each in self.broken if each.constraint in constraints)
+        return replace(self, margins=margins, broken=broken)
+
+    def _of(self, margins: Sequence[Margin], broken: Sequence[Margin]) -> FeasibilityReport:
+        """The worst of the margins by constraint, and all that are broken, by joint and end."""
+        by_size = sorted(margins, key=lambda margin: margin.relative, reverse=True)
+        worst = {margin.constraint: margin for margin in by_size}
+        names = dict.fromkeys(margin.constraint for margin in margins)
+        beyond = sorted(
+            (margin for margin in broken if margin.margin < 0.0),
+            key=lambda margin: margin.relative,
+            reverse=True,
+        )
+        each = {(m.constraint, m.name, m.limit): m for m in beyond}
+        ordered = sorted(each.values(), key=lambda margin: margin.relative)
+        return replace(self, margins={name: worst[name] for name in names}, broken=tuple(ordered))
 
     def raise_if_infeasible(self, what: str = 'trajectory') -> None:
         """Raise FeasibilityError with the message unless the motion is feasible."""

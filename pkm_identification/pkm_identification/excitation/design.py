@@ -186,9 +186,10 @@ def build_design_problem(
     shortest = SAMPLES_PER_OSCILLATION * harmonics / sampling_rate
     slowest = highest_frequency_period(harmonics, limits)
     if period is not None and period < slowest * (1.0 - PERIOD_ROUNDING):
+        what = "servo's bandwidth" if limits.frequency is None else 'frequency'
         raise FeasibilityError(
             f'{harmonics} harmonics of {period:g} s reach {harmonics / period:g} Hz, above the '
-            f'frequency of {limits.frequency:g} Hz: the period must be at least {slowest:g} s'
+            f'{what} of {limits.highest_frequency:g} Hz: the period must be at least {slowest:g} s'
         )
     suggested, free = free_period(model, harmonics, limits, shortest)
     if period is not None and period < shortest:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from pkm_description.errors import FeasibilityError
+from pkm_dynamics.joint_servo.expected_tracking import under_servo
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.trajectories import Execution, FourierTrajectory
 from pkm_identification.arrays import Array
@@ -39,6 +40,8 @@ def finished_design(
         acceleration=limits.acceleration,
         aperture=limits.aperture,
     )
+    if problem.errors is not None:
+        report = under_servo(report, model, trajectory, problem.errors, problem.allowed_errors)
     W, own = whitened_regressor(problem, trajectory, sampling_rate)
     samples = sample_count(trajectory, sampling_rate)
     return ExcitationDesign(

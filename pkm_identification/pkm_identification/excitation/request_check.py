@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from pkm_description.errors import FeasibilityError, KinematicsError, TrajectoryError
 from pkm_dynamics import BaseParameters, ClosedChainModel
-from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.limits.margins import Margin
 from pkm_dynamics.limits.robot_limits import LimitOptions, acceleration_limit
 from pkm_identification.arrays import Array
@@ -38,7 +35,7 @@ def suggested_period(
 
 def highest_frequency_period(harmonics: int, limits: DesignLimits) -> float:
     """Return the period [s] in which the last harmonic has the highest frequency allowed."""
-    return 0.0 if limits.frequency is None else harmonics / limits.frequency
+    return harmonics / limits.highest_frequency
 
 
 def free_period(
@@ -127,10 +124,7 @@ def require_samples(model: ClosedChainModel, rank: int, task: DesignTask, rate: 
 
 def _require_home(problem: DesignProblem) -> None:
     """Refuse limits that rest at home breaks already; names the largest margins that it leaves."""
-    model = problem.model
-    home = np.asarray(model.home_actuators)[None]
-    rest = model.motion_from_actuators(home, 0.0 * home, 0.0 * home)
-    report = check_feasibility(model, rest, **dataclasses.asdict(problem.options))
+    report = problem.check(problem.trajectory(np.zeros(problem.size)))
     if not report.feasible:
         instead = dict.fromkeys(_wider(margin, problem.limits) for margin in report.violations)
         raise FeasibilityError(
@@ -151,6 +145,9 @@ def _wider(broken: Margin, limits: DesignLimits) -> str:
         largest, option = limits.stroke_margin + broken.margin / span, 'stroke_margin'
     elif broken.constraint == 'clearance':
         largest, option = value, 'clearance'
+    elif broken.constraint == 'tracking':  # the stiffness of a servo grows with its square
+        needed = limits.bandwidth * np.sqrt(value / broken.limit)
+        return f'a servo of {np.ceil(10.0 * needed) / 10.0:g} Hz bears the weight'
     if largest > 0.0:
         return f'rest leaves a {option} of at most {np.floor(1e4 * largest) / 1e4:g}'
     return (

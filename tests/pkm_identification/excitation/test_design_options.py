@@ -227,10 +227,13 @@ def test_warm_start_with_fewer_harmonics(model, design, tmp_path):
 def test_a_period_too_short_names_the_shortest(model):
     least, kind, name = shortest_period(model, DesignLimits().options(3.0), 0.005)
     with pytest.raises(FeasibilityError, match=f'{kind} limit of {name} leaves') as caught:
-        design_excitation(model, period=0.9 * least, harmonics=1)
+        limits = DesignLimits(frequency=1e3)
+        design_excitation(model, period=0.9 * least, harmonics=1, limits=limits)
     assert number_after('period of at least', caught) == pytest.approx(least, rel=1e-5)
     with pytest.raises(TrajectoryError, match='at least 0.08 s'):
-        design_excitation(model, period=0.05, harmonics=2, sampling_rate=100.0)
+        design_excitation(model, period=0.05, harmonics=2, sampling_rate=100.0, limits=limits)
+    with pytest.raises(FeasibilityError, match="the servo's bandwidth of 10 Hz: .* at least 0.2 s"):
+        design_excitation(model, period=0.05, harmonics=2)
 
 
 def test_fewer_samples_than_parameters_name_the_rate(model):

@@ -149,7 +149,7 @@ def test_gradients_with_respect_to_the_regressor(criterion):
     ('criterion', 'sign'), [('a_optimal', 1), ('e_optimal', -1), ('condition_number', 1)]
 )
 def test_every_criterion_improves_its_own_figure(model, rough, criterion, sign):
-    options = {'harmonics': 3, 'starts': 0, 'iterations': 6, 'period': 1.5, 'initial': rough}
+    options = {'harmonics': 3, 'starts': 0, 'iterations': 12, 'period': 1.5, 'initial': rough}
     found = design_excitation(model, criterion, **options)
     assert found.criterion == criterion
     assert sign * found.figures[criterion] < sign * rough.figures[criterion]

@@ -85,10 +85,12 @@ def test_limits_that_leave_no_motion_are_named(model, no_search, limits, reason)
 
 @pytest.mark.parametrize('harmonics', [1, 3])
 def test_the_shortest_period_is_accepted_and_designs(model, harmonics):
-    message = refused(model, period=0.013, harmonics=harmonics)
+    limits = DesignLimits(frequency=1e3)
+    message = refused(model, period=0.013, harmonics=harmonics, limits=limits)
     assert re.search(r'the force limit of \w+_motor leaves less than 0.5%', message)
     nearest = number_after('period of at least', message)
-    found = design_excitation(model, period=1.001 * nearest, **{**QUICK, 'harmonics': harmonics})
+    options = {**QUICK, 'harmonics': harmonics, 'limits': limits}
+    found = design_excitation(model, period=1.001 * nearest, **options)
     assert found.period == 1.001 * nearest
     assert found.figures['rank'] == found.figures['parameters']
 

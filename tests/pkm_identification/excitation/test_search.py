@@ -27,7 +27,16 @@ MIX = {
     'condition_number_scaled': 1.0,
 }
 LIMITS = DesignLimits(acceleration=8.0, aperture=0.4)
-KINDS = {'positions', 'velocities', 'accelerations', 'high', 'low', 'dexterity', 'aperture'}
+KINDS = {
+    'positions',
+    'velocities',
+    'accelerations',
+    'high',
+    'low',
+    'dexterity',
+    'aperture',
+    'tracking',
+}
 
 
 class Ball:

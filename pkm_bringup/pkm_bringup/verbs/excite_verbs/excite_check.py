@@ -8,7 +8,6 @@ from typing import Any
 from pkm_bringup.arguments import (
     FEEDFORWARD,
     RAMP_TIME,
-    SERVO,
     TRAJECTORY,
     add_arguments,
     add_json,
@@ -16,6 +15,7 @@ from pkm_bringup.arguments import (
 )
 from pkm_bringup.views.console import print_json, print_note, progress, show
 from pkm_description.errors import FeasibilityError, SimulationError, UnderactuatedError
+from pkm_identification.excitation_options import SERVO
 
 
 def add_parser(subparsers: Any) -> None:

@@ -56,7 +56,7 @@ def run(arguments: Any) -> int:
     output = check_output(arguments.output, ('.yaml', '.yml'))
     plot = arguments.plot and check_output(Path(arguments.plot), PICTURES)
     with ExitStack() as stack:
-        design, view, short = _searched(arguments, output, plot, stack)
+        design, view = _searched(arguments, output, plot, stack)
         cancelled = bool(design.origin.get('cancelled'))
         if arguments.json:
             names = ('period', 'ramp_time', 'figures', 'margins')
@@ -67,8 +67,6 @@ def run(arguments: Any) -> int:
             print_note(f"wrote '{output}'")
         if plot:
             print_note(f"wrote '{plot}'")
-        if short:
-            print_note(short)
         if cancelled:
             print_note('interrupted: this is the best that was found until then')
         elif view is not None:
@@ -77,17 +75,11 @@ def run(arguments: Any) -> int:
     return 130 if cancelled else 0
 
 
-def _searched(
-    arguments: Any, output: Path, plot: Path | None, stack: ExitStack
-) -> tuple[Any, Any, str]:
-    """Return the design, saved and drawn, its view, and why the usual servo may not follow it.
-
-    The stack closes the view.
-    """
+def _searched(arguments: Any, output: Path, plot: Path | None, stack: ExitStack) -> tuple[Any, Any]:
+    """Return the design, saved and drawn, and its view, which the stack closes."""
     from pkm_bringup.inputs import load_model
-    from pkm_bringup.servo_arguments import short_of_servo
     from pkm_bringup.trajectory_inputs import load_fourier, run_of
-    from pkm_identification.requests.check_request import check_motion, planned_motion
+    from pkm_identification.requests.check_request import check_motion
     from pkm_identification.requests.design_request import DesignRequest, design_motion
 
     view = None
@@ -117,11 +109,7 @@ def _searched(
             report = check_motion(run_of(design.trajectory, design.ramp_time), model)
             deviations, trajectory = design.figures['standard_deviation'], design.trajectory
             plot_excitation(model, trajectory, plot, report, deviations, 'one period')
-        tell('the errors under the servo', None, float('nan'))
-        short = short_of_servo(
-            model, planned_motion(run_of(design.trajectory, design.ramp_time), model)
-        )
-    return design, view, short
+    return design, view
 
 
 def _given(options: tuple[Option, ...], arguments: Any) -> dict[str, Any]:

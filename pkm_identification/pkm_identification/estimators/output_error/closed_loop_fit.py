@@ -21,8 +21,8 @@ from pkm_description.errors import EstimationError, SimulationError
 from pkm_description.friction import load_factors
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.actuator_inertia import effective_inertia
+from pkm_dynamics.joint_servo.servo_loop import ServoLoop
 from pkm_dynamics.model import require_drives
-from pkm_dynamics.settled.servo_loop import ServoLoop
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.arrays import Array
 from pkm_identification.estimators.linear import gauss_markov
@@ -60,7 +60,7 @@ def output_error(
     """Fit the forces of a simulated robot under the servo that drove the real one.
 
     The simulation is that of the periodic motion that the servo settles to
-    (`pkm_dynamics.settled.steady_state`). The clock of the reference is found from the
+    (`pkm_dynamics.joint_servo.steady_state`). The clock of the reference is found from the
     positions, which serve for nothing else. Options are declared in `estimator_options`:
 
     `reference`: a `Trajectory`, its file, `shipped` for the robot's excitation, or one of these a

@@ -8,7 +8,7 @@ from itertools import zip_longest
 import numpy as np
 
 from pkm_description.errors import EstimationError, SimulationError
-from pkm_dynamics.settled.steady_state import SteadyState
+from pkm_dynamics.joint_servo.steady_state import SteadyState
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.covariance.residual_scaling import SIGNIFICANCE
 from pkm_identification.covariance.residual_spectrum import noise_by_frequency

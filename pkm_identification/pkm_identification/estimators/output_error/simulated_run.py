@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from pkm_description.errors import EstimationError
-from pkm_dynamics.settled.servo_loop import ServoLoop
-from pkm_dynamics.settled.steady_state import SteadyState, steady_state
+from pkm_dynamics.joint_servo.servo_loop import ServoLoop
+from pkm_dynamics.joint_servo.steady_state import SteadyState, steady_state
 from pkm_dynamics.trajectories import Trajectory, trajectory_from_dict
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.excitation_design import load_excitation, load_motion

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from pkm_description.sidecar_sections import read_workspace
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.analysis.clearances import BodyDistances
 from pkm_dynamics.analysis.singularities import has_singularities
+from pkm_dynamics.joint_servo.gains import BANDWIDTH, DAMPING
 from pkm_dynamics.limits.robot_limits import LimitOptions, acceleration_limit, aperture_limits
 from pkm_dynamics.trajectories.base import finite_number
 from pkm_identification.arrays import Array, Indices, Mask
@@ -20,6 +22,11 @@ from pkm_identification.excitation.search.samples import POSE_FIELDS, Samples
 
 CLEARANCE_SIZE = 0.05  # [m]
 APERTURE_SIZE = 0.3  # [rad]
+OF_SERVO = 'tracking', 'commands'  # fields of `Samples`
+# Those that a longer period makes smaller
+WITH_TIME = ('velocities', 'accelerations', 'high', 'low', *OF_SERVO)
+# Fields of `DesignLimits` that are no limits of the robot itself
+NOT_OF_ROBOT = ('frequency', 'bandwidth', 'damping', 'gain_scale', 'max_error', 'error_margin')
 
 
 @dataclass(frozen=True)
@@ -44,14 +51,30 @@ class DesignLimits:
     # standard parameters, of which three standard deviations are kept
     force_uncertainty: ArrayLike = 0.0
     # highest frequency of the motion [Hz], below what the drives follow and the first
-    # structural mode of the robot. A free period is at least `harmonics` / `frequency`
+    # structural mode of the robot; by default the servo's natural frequency. A free period is at
+    # least `harmonics` / `frequency`
     frequency: float | None = None
+    # of the joint servo that shall follow the motion without a feedforward, as `servo_gains` takes
+    # them; an infinite bandwidth: none
+    bandwidth: float = BANDWIDTH  # [Hz]
+    damping: float = DAMPING
+    gain_scale: float = 1.0
+    # largest position errors of the joints [m, rad]; by default those that `largest_errors` allows
+    max_error: float | None = None
+    # fraction of them, and of the forces of the servo, that noise may take, and an inertia that is
+    # another one than at home
+    error_margin: float = 0.2
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
         self.options(1.0)
-        if self.frequency is not None:
-            finite_number('frequency', self.frequency, positive=True)
+        for name in ('frequency', 'damping', 'gain_scale', 'max_error'):
+            if getattr(self, name) is not None:
+                finite_number(name, getattr(self, name), positive=True)
+        if self.bandwidth != np.inf:
+            finite_number('bandwidth', self.bandwidth, positive=True)
+        if not 0.0 <= finite_number('error_margin', self.error_margin) < 1.0:
+            raise TrajectoryError(f'error_margin must lie in [0, 1), not {self.error_margin}')
         if not self.condition_factor > 1.0:
             raise TrajectoryError(
                 f'condition_factor must be larger than 1, not {self.condition_factor}'
@@ -61,9 +84,15 @@ class DesignLimits:
         """Return the options of a feasibility check, given the condition number at home."""
         if self.condition_factor != np.inf:
             finite_number('condition_factor', self.condition_factor, positive=True)
-        same = dict(vars(self))
-        del same['frequency']
+        same = {name: value for name, value in vars(self).items() if name not in NOT_OF_ROBOT}
         return LimitOptions(condition_limit=same.pop('condition_factor') * home_condition, **same)
+
+    @property
+    def highest_frequency(self) -> float:
+        """Frequency [Hz] that no motion exceeds, infinite where nothing says one."""
+        if self.frequency is not None:
+            return float(self.frequency)
+        return float(self.bandwidth * np.sqrt(self.gain_scale))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as written into files."""
@@ -77,7 +106,12 @@ class ConstraintTable:
     """All limits as columns sign * quantity / size - limit, feasible when not positive."""
 
     def __init__(
-        self, model: ClosedChainModel, options: LimitOptions, distances: BodyDistances
+        self,
+        model: ClosedChainModel,
+        options: LimitOptions,
+        distances: BodyDistances,
+        errors: Array,  # (n_a,) [m, rad] that a servo may leave
+        commands: Array,  # (n_a,) [N, N m] that it may give
     ) -> None:
         joints = [model.description.joint(name) for name in model.joint_names]
         names = list(model.joint_names)
@@ -97,6 +131,8 @@ class ConstraintTable:
         force = np.asarray(model.force_limit) * (1.0 - options.force_margin)
         self._add('high', force, force, 1.0)
         self._add('low', force, force, -1.0)
+        self._both('tracking', errors)
+        self._both('commands', commands)
         workspace = read_workspace(model.description)
         ends = workspace.lower, workspace.upper
         self._range('platform', *ends, np.full(3, 0.1), options.stroke_margin)
@@ -118,8 +154,10 @@ class ConstraintTable:
                 f"robot '{model.description.name}' gives no limit at all: a design needs "
                 'stroke, velocity or effort limits'
             )
-        self.geometric = ~self._columns_of('velocities', 'accelerations', 'high', 'low')
+        self.geometric = ~self._columns_of(*WITH_TIME)
         self.of_pose = self._columns_of(*POSE_FIELDS)
+        self.of_servo = self._columns_of(*OF_SERVO)
+        self.of_state = self.geometric | self._columns_of('velocities')
 
     @property
     def fields(self) -> set[str]:
@@ -154,3 +192,11 @@ class ConstraintTable:
         return np.concatenate(
             [getattr(derivative, f)[:, i] * k for f, i, k, _ in self.parts], axis=1
         )
+
+    def servo_slopes(self, fields: Mapping[str, Array]) -> Array:
+        """Return derivatives (M, C, n_z) by the unknowns, those of `OF_SERVO` (M, n_a, n_z)."""
+        parts = [fields[f][:, i] * k[:, None] for f, i, k, _ in self.parts if f in OF_SERVO]
+        given = np.concatenate(parts, axis=1)
+        slopes = np.zeros((len(given), self.count, given.shape[2]))
+        slopes[:, self.of_servo] = given
+        return slopes

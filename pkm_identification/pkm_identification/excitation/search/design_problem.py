@@ -15,6 +15,8 @@ from pkm_description.errors import KinematicsError
 from pkm_dynamics import BaseParameters, ClosedChainModel
 from pkm_dynamics.analysis.clearances import BodyDistances
 from pkm_dynamics.analysis.singularities import has_singularities, reciprocal_condition
+from pkm_dynamics.joint_servo.expected_tracking import ErrorResponse, largest_commands, under_servo
+from pkm_dynamics.joint_servo.gains import largest_errors, servo_gains
 from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
 from pkm_dynamics.limits.margins import peaks
 from pkm_dynamics.trajectories import Execution, FourierTrajectory
@@ -31,6 +33,7 @@ SAMPLES_PER_HARMONIC = 12  # what rises between them is looked for on a finer gr
 FEWEST_SAMPLES = 48
 CHECKED_PER_OSCILLATION = 4000.0  # samples of the dense check, of the highest harmonic
 SMOOTHING = 5.0  # samples over which Coulomb friction changes sign
+PERIOD_STEP = 1e-6  # relative, for the derivative of the servo's answer
 RIDGE = 1e-10  # of the information that is typical of a parameter, in place of none
 
 
@@ -56,7 +59,13 @@ class DesignProblem(FourierUnknowns):
         self.model, self.base, self.task, self.limits = model, base, task, task.limits
         self.options = task.limits.options(_home_condition(model))
         self._distances = BodyDistances(model)
-        self._table = ConstraintTable(model, self.options, self._distances)
+        self.errors = _error_response(model, task.limits)
+        self.allowed_errors = _allowed_errors(model, task.limits)  # (n_a,) [m, rad]
+        errors, commands = np.full((2, model.n_a), np.inf)
+        if self.errors is not None:
+            errors = (1.0 - task.limits.error_margin) * self.allowed_errors
+            commands = largest_commands(model, self.errors, task.limits.error_margin)
+        self._table = ConstraintTable(model, self.options, self._distances, errors, commands)
         # by how much limits are moved inwards, of all samples or by sample (M, C)
         self.tightening: Array = np.zeros(self._table.count)
         self.ridge = np.zeros(base.rank)
@@ -119,9 +128,34 @@ class DesignProblem(FourierUnknowns):
         return self.changed(tightening=highest - self._table.values(self.evaluate(z)) + margin)
 
     def peaks(self, z: Array) -> Array:
-        """Return the sampled constraints (M, C), maxima raised to what lies between samples."""
-        values = self._values(self.evaluate(z))
+        """Return the sampled constraints (M, C), maxima raised to what lies between samples.
+
+        Those of where the robot is and how fast it moves are the worse of the motion and of what
+        the servo makes of it.
+        """
+        samples = self.evaluate(z)
+        values = self._values(samples)
+        if self.errors is not None:
+            values[:, self._table.of_state] = np.maximum(
+                values[:, self._table.of_state], self._executed_values(samples, z)
+            )
         return peaks(np.concatenate([values[-1:], values, values[:1]]))[1:-1]
+
+    def _executed_values(self, samples: Samples, z: Array) -> Array:
+        """Values (M, C_s) of the constraints of position and speed where the servo leaves errors.
+
+        -inf where the loops do not close there.
+        """
+        speeds = spectral_derivative(samples.tracking, self.split(z)[1])
+        actuated = [self.model.joint_names.index(name) for name in self.model.actuated_joints]
+        positions = samples.positions[:, actuated] - samples.tracking
+        velocities = samples.velocities[:, actuated] - speeds
+        try:
+            motion = self.model.motion_from_actuators(positions, velocities, 0.0 * speeds)
+            executed = self._evaluator.samples_of(motion)
+        except KinematicsError:  # far off: the errors themselves are too large
+            return np.full((len(speeds), np.count_nonzero(self._table.of_state)), -np.inf)
+        return self._values(executed)[:, self._table.of_state]
 
     def regularised(self, reference: Array) -> DesignProblem:
         """Return the problem whose singular information is made up for by a little of each.
@@ -152,7 +186,13 @@ class DesignProblem(FourierUnknowns):
         """
         key = z.tobytes()
         if self._last is None or self._last[0] != key:
-            self._last = key, self._evaluator.evaluate(self.states(z))
+            samples = self._evaluator.evaluate(self.states(z))
+            if self.errors is not None:
+                answer = self.errors.settled(_forces(samples), self.split(z)[1])
+                samples = dataclasses.replace(
+                    samples, tracking=answer.errors, commands=answer.feedback
+                )
+            self._last = key, samples
         return self._last[1]
 
     def value(self, z: Array) -> tuple[float, float]:
@@ -189,28 +229,52 @@ class DesignProblem(FourierUnknowns):
         jacobian = np.zeros((len(rows), self.size))
         by_amplitude = jacobian[:, :count].reshape(len(rows), *self.shape)
         by_period, time_slopes = 0.0, np.zeros(len(rows))
+        by_servo = self._table.of_servo[columns]
+        force_slopes = np.zeros((*samples.high.shape, self.size if by_servo.any() else 0))
         for order, i, derivative in local:
             basis = self.basis[:, order] * (self.scale[i] * w**order)
             along = derivative.regressor
             gradient[i] += along @ basis
             slopes = self._table.slopes(derivative)[rows, columns]
             by_amplitude[:, i] += slopes[:, None] * basis[rows]
+            if by_servo.any():
+                own = slice(i * self.shape[1], (i + 1) * self.shape[1])
+                force_slopes[:, :, own] += _forces(derivative)[:, :, None] * basis[:, None]
+                if self.free and order:
+                    speed = -PERIOD_SCALE * order * states[:, order, i]
+                    force_slopes[:, :, count] += _forces(derivative) * speed[:, None]
             if self.free and order:  # d/dlog w of (x, xd, xdd) is (0, xd, 2 xdd)
                 speed = -PERIOD_SCALE * order * states[:, order, i]
                 by_period += float(along @ speed)
                 time_slopes += slopes * speed[rows]
         total = gradient.ravel()
         jacobian[:, :count] = by_amplitude.reshape(len(rows), count)
+        if self.free:
+            jacobian[:, count] = time_slopes
+        if by_servo.any():
+            servo_slopes = self._table.servo_slopes(self._servo_slopes(samples, force_slopes, z))
+            jacobian[by_servo] = servo_slopes[rows[by_servo], columns[by_servo]]
         constraints, labels = values[rows, columns], rows * values.shape[1] + columns
         if self.free:
             total = np.append(total, by_period)
-            jacobian[:, count] = time_slopes
             bounds = np.zeros((2, self.size))
             bounds[:, count] = 1.0, -1.0
             constraints = np.concatenate([constraints, self._period_excess(z)])
             jacobian = np.concatenate([jacobian, bounds])
             labels = np.append(labels, values.size + np.arange(2))
         return Linearisation(value, total, constraints, jacobian, labels)
+
+    def _servo_slopes(self, samples: Samples, force_slopes: Array, z: Array) -> dict[str, Array]:
+        """Derivatives (M, n_a, n_z) of what the servo does from those of the forces, by field."""
+        assert self.errors is not None
+        period = self.split(z)[1]
+        slopes = self.errors.settled(force_slopes, period)
+        if self.free:  # the same forces in a longer period
+            longer = self.errors.settled(_forces(samples), period * (1.0 + PERIOD_STEP))
+            before = samples.tracking, samples.commands
+            for slope, after, here in zip(slopes, longer, before, strict=True):
+                slope[:, :, -1] += PERIOD_SCALE * (after - here) / PERIOD_STEP
+        return dict(zip(('tracking', 'commands'), slopes, strict=True))
 
     def constraints_of(self, z: Array, labels: Indices) -> Array:
         """Return the values at z of the constraints (K,) that a linearisation holds."""
@@ -266,9 +330,12 @@ class DesignProblem(FourierUnknowns):
         assert period is not None
         if rate is None and CHECKED_PER_OSCILLATION * self.harmonics < 1000.0 * period:
             rate = CHECKED_PER_OSCILLATION * self.harmonics / period
-        return check_feasibility(
-            self.model, trajectory, rate=rate, **dataclasses.asdict(self.options)
-        )
+        limits = dataclasses.asdict(self.options)
+        report = check_feasibility(self.model, trajectory, rate=rate, **limits)
+        if self.errors is None or not report.feasible:
+            return report
+        given = report, self.model, trajectory, self.errors, self.allowed_errors
+        return under_servo(*given, left_free=self.limits.error_margin, limits=limits)
 
     def _smoothed(self) -> ClosedChainModel:
         """Return the robot with Coulomb friction that changes sign slowly enough to be sampled.
@@ -282,6 +349,33 @@ class DesignProblem(FourierUnknowns):
             return self.model
         description = dataclasses.replace(self.model.description, transition_velocity=width)
         return type(self.model)(description)
+
+
+def _error_response(model: ClosedChainModel, limits: DesignLimits) -> ErrorResponse | None:
+    """What the servo of the limits leaves; None where there is none."""
+    if limits.bandwidth == np.inf:
+        return None
+    gains = servo_gains(model, limits.bandwidth, limits.damping, limits.gain_scale)
+    return ErrorResponse(model, gains)
+
+
+def _allowed_errors(model: ClosedChainModel, limits: DesignLimits) -> Array:
+    """Largest errors (n_a,) [m, rad] that do not end a motion."""
+    if limits.max_error is None:
+        return largest_errors(model)
+    return np.full(model.n_a, float(limits.max_error))
+
+
+def spectral_derivative(values: Array, period: float) -> Array:
+    """Return the derivative (M, n) of even samples (M, n) of a period [s]."""
+    spectrum = np.fft.rfft(values, axis=0)
+    spectrum *= 2j * np.pi * np.arange(len(spectrum))[:, None] / period
+    return np.fft.irfft(spectrum, len(values), axis=0)
+
+
+def _forces(samples: Samples) -> Array:
+    """Forces (M, n_a) of the model without its uncertainty, or their derivatives."""
+    return 0.5 * (samples.high + samples.low)
 
 
 def _home_condition(model: ClosedChainModel) -> float:

@@ -43,6 +43,9 @@ class Samples:
     dexterity: Array  # (M, 1), reciprocal condition number of the scaled actuator Jacobian
     aperture: Array  # (M, n_s) of the spherical and universal closures [rad]
     clearance: Array  # (M, n_c) between bodies [m]
+    # what a servo does depends on all forces of the motion: no matter of the evaluator
+    tracking: Array  # errors (M, n_a) [m, rad] that it leaves
+    commands: Array  # its forces (M, n_a) [N, N m]
 
 
 class Evaluator:
@@ -107,7 +110,12 @@ class Evaluator:
         pose fields are wanted, all by default. `weights` (M / k, n_a, n_p) multiply the regressors
         of each k consecutive samples, of which only the sum is kept.
         """
-        motion = self.motion(states, guess)
+        return self.samples_of(self.motion(states, guess), poses, weights)
+
+    def samples_of(
+        self, motion: PlatformMotion, poses: Indices | None = None, weights: Array | None = None
+    ) -> Samples:
+        """Evaluate along M samples of a motion; as `evaluate`."""
         joints = self.model.joint_states(motion)
         full = self.model.regressor(motion)
         forces = full @ self.model.nominal_parameters
@@ -128,6 +136,8 @@ class Evaluator:
             motion.position,
             motion.rotation[:, 2:, 2],
             **self._pose_fields(motion, joints.positions, at),
+            tracking=np.zeros_like(forces),
+            commands=np.zeros_like(forces),
         )
 
     def _pose_fields(

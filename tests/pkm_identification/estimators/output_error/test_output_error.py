@@ -14,7 +14,7 @@ from five_bar_loop import PERIOD, steady, two_motor_waves
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.actuator_inertia import effective_inertia
-from pkm_dynamics.settled.servo_loop import ServoLoop
+from pkm_dynamics.joint_servo.servo_loop import ServoLoop
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import identify
 from pkm_identification.covariance.residual_spectrum import noise_by_frequency

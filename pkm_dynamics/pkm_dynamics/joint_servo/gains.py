@@ -14,6 +14,11 @@ from pkm_dynamics.equations.actuator_inertia import effective_inertia
 
 BANDWIDTH = 10.0  # [Hz] at twice the gains of this, a cycle of delay is still left to instability
 DAMPING = 0.7  # 5 % overshoot of an axis on its own
+VELOCITY_CUTOFF = 150.0  # [Hz] of the low pass on the derivative
+# Share of its stroke, and distances, that a joint may be off at most. What a servo of the usual
+# bandwidth leaves of the shipped excitations without a model is half of these at most.
+STROKE_SHARE = 0.15
+SLIDING, ROTATING = 0.05, 0.2  # [m], [rad]
 
 
 class GainError(PkmError):
@@ -54,3 +59,10 @@ def servo_gains(
     stiffness, damper = scale * inertia * w**2, scale * 2.0 * damping * inertia * w
     arrays = frozen(stiffness), frozen(damper), frozen(inertia)
     return ServoGains(*arrays, float(bandwidth), float(damping), float(scale))
+
+
+def largest_errors(model: ClosedChainModel) -> Floats:
+    """Largest errors (n_a,) [m, rad] of the joints that are allowed where nobody says others."""
+    joints = [model.description.joint(name) for name in model.actuated_joints]
+    usual = np.array([SLIDING if joint.type == 'prismatic' else ROTATING for joint in joints])
+    return np.minimum(usual, STROKE_SHARE * (np.asarray(model.upper) - np.asarray(model.lower)))

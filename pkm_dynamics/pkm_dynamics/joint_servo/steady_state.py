@@ -21,9 +21,9 @@ from scipy.sparse.linalg import SuperLU, splu
 
 from pkm_description.errors import KinematicsError, SimulationError
 from pkm_dynamics.array_types import Complex, Floats
+from pkm_dynamics.joint_servo.servo_loop import ServoLoop
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
-from pkm_dynamics.settled.servo_loop import ServoLoop
 
 SAMPLES_OVER_HARMONICS = 4  # samples of a period over harmonics that are solved for
 REFINEMENTS = 12
