@@ -128,7 +128,7 @@ class PoseWatch:
         ahead = braking if far else None
         if (stop := self._workspace(here, desired, ahead)) is not None:
             return Sight(stop)
-        return self._conditioning(condition, braking)
+        return self._conditioning(condition, braking if far else 0.0)
 
     def _workspace(
         self, here: PlatformMotion, desired: PlatformMotion, braking: float | None
@@ -163,6 +163,7 @@ class PoseWatch:
         return np.append(out, tilt - self._tilt)
 
     def _conditioning(self, condition: Floats | None, braking: float) -> Sight:
+        """Judge the conditioning now and after `braking` [s]: as for the workspace, if far off."""
         if condition is None or not np.isfinite(self._stop):
             return Sight()
         now = 1.0 / float(condition[0])  # falls to zero about evenly towards a singularity
