@@ -5,8 +5,8 @@ Usage: ros2 launch pkm_bringup control.launch.py robot:=palida autostart:=true
 
 from __future__ import annotations
 
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch.substitution import Substitution
 from launch.substitutions import (
@@ -36,6 +36,13 @@ TOPICS = {
     'drives/ready': 'drives_ready',
     'drives/homed': 'drives_homed',
     'trajectory_controller/joint_trajectory': 'joint_trajectory',
+}
+# Parameters of the joint servo that are arguments, too.
+SERVO = {
+    'bandwidth': 'Natural frequency of each axis under its servo [Hz]',
+    'damping': 'Damping ratio of each axis under its servo [1]',
+    'gain_scale': 'Factor on both gains of the servo [1]',
+    'max_position_error': 'Position error of an actuator that ends a motion [m, rad]',
 }
 ARGUMENTS = (
     DeclareLaunchArgument(
@@ -127,6 +134,12 @@ ARGUMENTS = (
         choices=['none', 'nominal'],
         description='Model that the controller begins with.',
     ),
+    *(
+        DeclareLaunchArgument(
+            name, default_value='', description=f'{text}; empty: as the parameter file says.'
+        )
+        for name, text in SERVO.items()
+    ),
     DeclareLaunchArgument(
         'servers',
         default_value='true',
@@ -200,21 +213,35 @@ def node(
     )
 
 
+def controller(context: LaunchContext) -> list[Node]:
+    """Return the trajectory controller; its servo is that of the parameter file or of arguments."""
+    values = {name: LaunchConfiguration(name) for name in SERVO}
+    servo = {
+        name: ParameterValue(value, value_type=float)
+        for name, value in values.items()
+        if value.perform(context)
+    }
+    update_mode = IfElseSubstitution(LaunchConfiguration('lockstep'), 'state', 'timer')
+    return [
+        node(
+            'pkm_control',
+            'trajectory_controller',
+            update_mode=ParameterValue(update_mode, value_type=str),
+            autostart=ParameterValue(LaunchConfiguration('autostart'), value_type=bool),
+            feedforward=ParameterValue(LaunchConfiguration('feedforward'), value_type=str),
+            **servo,
+        )
+    ]
+
+
 def generate_launch_description() -> LaunchDescription:
     """Return the nodes that move a robot and learn its model."""
-    update_mode = IfElseSubstitution(LaunchConfiguration('lockstep'), 'state', 'timer')
     servers = LaunchConfiguration('servers')
     force_unit = ParameterValue(LaunchConfiguration('force_unit'), value_type=str)
     return LaunchDescription(
         [
             *ARGUMENTS,
-            node(
-                'pkm_control',
-                'trajectory_controller',
-                update_mode=ParameterValue(update_mode, value_type=str),
-                autostart=ParameterValue(LaunchConfiguration('autostart'), value_type=bool),
-                feedforward=ParameterValue(LaunchConfiguration('feedforward'), value_type=str),
-            ),
+            OpaqueFunction(function=controller),
             node('pkm_identification', 'excitation_server', servers, force_unit=force_unit),
             node('pkm_identification', 'estimation_server', servers),
             node(

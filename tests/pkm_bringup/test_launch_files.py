@@ -144,6 +144,18 @@ def test_nodes_exist_and_take_their_parameters(name: str, ros2bag: None) -> None
         assert values_after('--enclave', command) == [f'/pkm/{executable}']
 
 
+def test_the_servo_is_that_of_the_parameter_file_or_of_arguments() -> None:
+    usual = parameters(resolved('control', robot='palida')['pkm_control/trajectory_controller'])
+    given = {'bandwidth': '6.5', 'damping': '0.9', 'gain_scale': '2', 'max_position_error': '0.02'}
+    assert not any(usual[key] == float(value) for key, value in given.items())
+    for name in ('control', 'simulation', 'robot'):
+        command = resolved(name, robot='palida', **given)['pkm_control/trajectory_controller']
+        found = parameters(command)
+        for key, value in given.items():
+            assert found[key] == float(value) and isinstance(found[key], float)
+        assert name != 'control' or {k for k in usual if found[k] != usual[k]} == set(given)
+
+
 @pytest.mark.parametrize('name', FILES)
 def test_a_calibration_goes_to_each_node_that_reads_the_robot(name: str, ros2bag: None) -> None:
     given = {'online': 'true', 'monitor_model': 'model.yaml', 'bag': str(ROOT)}
