@@ -3,6 +3,8 @@
 Runs where Gazebo's Python modules are found, and is skipped elsewhere.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from pkm_bringup.studies.plants import excitation_of, true_base_parameters
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
+from pkm_description import Friction
 from pkm_description.errors import SimulationError
 from pkm_description.friction import without_friction
 from pkm_dynamics import ClosedChainModel
@@ -61,6 +64,25 @@ def test_static_forces_keep_the_pose_and_a_step_accelerates(name):
         np.abs(model.actuator_states(other).velocities[-1] - plant.velocities).max() > 5e-3 * size
     )
     assert plant.closure_gap() < 1e-6
+
+
+@pytest.mark.parametrize('name', ['uf_pkm', 'hexel'])
+def test_viscous_friction_leaves_the_forces_as_they_are(name):
+    """Dart's own damping would make 35 % and 8.6 % of these velocities wrong."""
+    robot = pkm_description.load(name)
+    joints = tuple(
+        replace(joint, friction=Friction(0.0, joint.friction.viscous)) if joint.friction else joint
+        for joint in robot.joints
+    )
+    model = ClosedChainModel(replace(robot, joints=joints))
+    plant = GazeboPlant(model.description, substeps=4)
+    forces = forces_at_home(model, np.linspace(-2.0, 2.0, model.n_a))
+    for _ in range(5):
+        plant.step(forces)
+    motion = integrate_motion(model, [0.0, plant.time], forces).motion
+    expected = model.actuator_states(motion).velocities[-1]
+    size = np.abs(expected).max()
+    np.testing.assert_allclose(plant.velocities, expected, rtol=0, atol=2e-2 * size)
 
 
 def test_an_excitation_is_recorded_and_identified():

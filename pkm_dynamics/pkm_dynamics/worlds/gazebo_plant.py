@@ -59,12 +59,15 @@ def kept_signals() -> Iterator[None]:
 class GazeboPlant(SteppedPlant):
     """A robot in the world that `pkm export --to sdf --form gazebo` writes, as fast as it goes.
 
+    Viscous friction is a force of the velocity at each step's begin: Dart's own damping takes the
+    velocity that a step would end with if no loop were closed.
+
     Raises MissingWorldError where Gazebo is not installed.
     """
 
     _fixture: Any = None
     _server: Any = None
-    _wanted = False
+    _wanted = _told = False
 
     @cached_property
     def _gazebo(self) -> Any:
@@ -82,11 +85,13 @@ class GazeboPlant(SteppedPlant):
         """Start a server whose world has the robot there."""
         self._fixture = self._server = None
         description = standing_at(self.description, positions)
-        text = build_sdf(description, 'gazebo', self.step_time / self.substeps, 0.0).text
+        exported = build_sdf(description, 'gazebo', self.step_time / self.substeps, 0.0)
+        text, self._viscous = _without_damping(exported.text)
         self._origin = positions
         self._forces = np.zeros_like(positions)
         self._state = (positions, self.velocities)
         self._joints: list[Any] = []
+        self._moved: dict[str, Any] = {}
         self._links: dict[str, Any] = {}
         self._welds = _welds(text)
         self._gap = 0.0
@@ -102,28 +107,37 @@ class GazeboPlant(SteppedPlant):
 
     def _stepped(self, forces: Floats) -> tuple[Floats, Floats]:
         self._forces = forces
+        self._told = False
         self._server.run(True, 1, False)
-        if not self._joints:
+        if not self._told:
             name = self.description.name
-            raise SimulationError(f"Gazebo does not simulate the world of robot '{name}'")
+            raise SimulationError(
+                f"Gazebo does not simulate the world of robot '{name}': no joint tells its state "
+                '(its log says which system it did not find)'
+            )
         positions, velocities = self._state
         return positions, velocities
 
     def _before(self, _: Any, ecm: Any) -> None:
         if not self._joints:
             self._find(ecm)
-        for joint, force in zip(self._joints, self._forces.tolist(), strict=True):
-            joint.set_force(ecm, [force])
+        driven = dict(zip(self.actuated_joints, self._forces.tolist(), strict=True))
+        for name, joint in self._moved.items():
+            viscous = self._viscous.get(name, [0.0])
+            velocities = joint.velocity(ecm) or [0.0] * len(viscous)  # none before the first step
+            forces = [-d * v for d, v in zip(viscous, velocities, strict=True)]
+            joint.set_force(ecm, [forces[0] + driven.get(name, 0.0), *forces[1:]])
 
     def _find(self, ecm: Any) -> None:
         sim = self._gazebo
         world = sim.World(sim.world_entity(ecm))
         model = sim.Model(world.model_by_name(ecm, self.description.name))
-        for name in self.actuated_joints:
+        for name in dict.fromkeys([*self.actuated_joints, *self._viscous]):
             joint = sim.Joint(model.joint_by_name(ecm, name))
             joint.enable_position_check(ecm)
             joint.enable_velocity_check(ecm)
-            self._joints.append(joint)
+            self._moved[name] = joint
+        self._joints = [self._moved[name] for name in self.actuated_joints]
         for link in {name for parent, child, _ in self._welds for name in (parent, child)}:
             self._links[link] = sim.Link(model.link_by_name(ecm, link))
             self._links[link].enable_velocity_checks(ecm)  # Gazebo keeps its pose up to date then
@@ -135,6 +149,7 @@ class GazeboPlant(SteppedPlant):
         if all(position and velocity for position, velocity in found):
             values = np.array([[position[0], velocity[0]] for position, velocity in found])
             self._state = (self._origin + values[:, 0], values[:, 1])
+            self._told = True
         if self._wanted and self._links:
             poses = {name: _pose(link.world_pose(ecm)) for name, link in self._links.items()}
             self._gap = max(
@@ -145,6 +160,22 @@ class GazeboPlant(SteppedPlant):
                 ),
                 default=0.0,
             )
+
+
+def _without_damping(text: str) -> tuple[str, dict[str, list[float]]]:
+    """The world without viscous friction, and that of each joint that has some, axis by axis."""
+    root = etree.fromstring(text.encode())
+    found = {}
+    for joint in root.iterfind('world/model/joint'):
+        axes = [joint.find(f'{tag}/dynamics/damping') for tag in ('axis', 'axis2')]
+        values = [0.0 if each is None else float(each.text) for each in axes]
+        if any(values):
+            count = 1 if joint.find('axis2') is None else 2
+            found[joint.get('name')] = values[:count]
+        for each in axes:
+            if each is not None:
+                each.text = '0'
+    return etree.tostring(root, encoding='unicode'), found
 
 
 def _welds(text: str) -> list[tuple[str, str, Floats]]:
