@@ -9,6 +9,7 @@ from pkm_description.errors import TrajectoryError
 from pkm_identification.option import POSITIVE, Option, Values, choice, number, whole
 
 FRACTION = Values('a fraction, at least 0 and below 1', (float,), low=0.0, high=nextafter(1.0, 0.0))
+SHARE = Values('a fraction, above 0 and at most 1', (float,), low=nextafter(0.0, 1.0), high=1.0)
 CRITERIA = ('d_optimal', 'a_optimal', 'e_optimal', 'condition_number', 'condition_number_scaled')
 NOISE = Option(
     'noise',
@@ -41,12 +42,22 @@ SERVO = (
         'by the unit and the stroke of each joint',
     ),
 )  # that follows a motion without a feedforward
+# Limits of a first motion, for a robot whose masses may be half or twice those of its description:
+# small, slow beside its servo, with room for forces and errors twice as large.
+UNKNOWN = {
+    'reach': 0.1,
+    'force_uncertainty': 1.0,
+    'error_margin': 0.5,
+    'velocity_margin': 0.5,
+    'frequency': 3.0,
+}
 LIMITS = (
     _option('force_margin', FRACTION, 'fraction of the force limits left free', 0.25, '1'),
     _option('velocity_margin', FRACTION, 'fraction of the velocity limits left free', 0.05, '1'),
     _option(
         'stroke_margin', FRACTION, 'fraction of each range, at either end, left free', 0.04, '1'
     ),
+    _option('reach', SHARE, 'largest way from home, as a fraction of the stroke', 1.0, '1'),
     _option('force_uncertainty', number(0.0), 'relative error of the nominal forces', 0.0, '1'),
     _option(
         'acceleration', POSITIVE, 'largest of any actuator', None, 'm/s^2, rad/s^2', 'no limit'

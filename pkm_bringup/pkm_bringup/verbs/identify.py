@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from pkm_bringup.arguments import PICTURES, add_json, add_robot
@@ -43,6 +44,11 @@ def add_parser(subparsers: Any) -> None:
     add_options(parser, ALSO + also, COMMON)
     text = 'model file to write (.yaml), SI units; must not exist'
     parser.add_argument('--output', required=True, metavar='MODEL', help=text)
+    text = (
+        'design (.yaml) to write of the next excitation, of the identified robot, for what is '
+        'still unsure; must not exist'
+    )
+    parser.add_argument('--next', metavar='DESIGN', help=text)
     text = 'picture to write of the bands that were tried (.png, .svg, .pdf); must not exist'
     parser.add_argument('--plot', metavar='PNG', help=text)
     text = (
@@ -70,6 +76,7 @@ def run(arguments: Any) -> int:
 
     output = check_output(arguments.output, ('.yaml', '.yml'))
     plot = check_output(arguments.plot, PICTURES) if arguments.plot else None
+    following = check_output(arguments.next, ('.yaml', '.yml')) if arguments.next else None
     kind = ReduceRequest if arguments.reduce else IdentifyRequest
     given = (_options(arguments), given_loading(arguments), arguments.threshold)
     request = kind(arguments.data, arguments.estimator, *given, str(output))
@@ -83,7 +90,30 @@ def run(arguments: Any) -> int:
     if plot is not None:
         write_output(plot, lambda path: plot_bands(found.result, path))
         print_note(f"wrote '{plot}'")
+    if following is not None:
+        _design_next(found.result, following)
     return 0
+
+
+def _design_next(result: Any, output: Path) -> None:
+    """Design the next excitation and say what it is expected to add."""
+    import numpy as np
+
+    from pkm_bringup.views.design_view import design_view, stop_on_interrupt
+    from pkm_identification.requests.next_excitation import next_excitation
+
+    with (
+        stop_on_interrupt('the best design so far is kept') as interrupted,
+        design_view('the next excitation') as tell,
+    ):
+        design = next_excitation(result, tell, interrupted)
+        design.save(output)
+    before, after = result.standard_deviation, design.figures['standard_deviation'].values()
+    better = float(np.median(before / np.array(list(after))))
+    print_note(
+        f"wrote '{output}', the next excitation; a period of {design.period:.4g} s is expected to "
+        f'make standard deviations {better:.3g} times smaller (median)'
+    )
 
 
 def _options(arguments: Any) -> dict[str, Any]:

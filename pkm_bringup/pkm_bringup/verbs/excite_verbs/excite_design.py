@@ -11,7 +11,7 @@ from pkm_bringup.arguments import PICTURES, PLOT, PORT, add_json, add_robot
 from pkm_bringup.outputs import check_output
 from pkm_bringup.views.console import print_json, print_note
 from pkm_bringup.views.design_view import design_view, stop_on_interrupt
-from pkm_identification.excitation_options import CRITERIA, LIMITS, NOISE, SEARCH
+from pkm_identification.excitation_options import CRITERIA, LIMITS, NOISE, SEARCH, UNKNOWN
 from pkm_identification.option import POSITIVE, Option
 
 
@@ -37,6 +37,12 @@ def add_parser(subparsers: Any) -> None:
     )
     for option in (NOISE, *SEARCH, *LIMITS):
         option.add_argument(parser)
+    described = ', '.join(f'{name.replace("_", "-")} {value:g}' for name, value in UNKNOWN.items())
+    text = (
+        'a first motion, small and slow, for a robot whose masses may be half or twice those '
+        f'described: the limits are {described} where nothing else is given'
+    )
+    parser.add_argument('--first', action='store_true', help=text)
     text = 'design (.yaml) or identified model of earlier runs, to whose information this one adds'
     parser.add_argument('--prior', metavar='FILE', help=text)
     text = 'Fourier trajectory or design (.yaml) that is a further start, or shipped'
@@ -91,6 +97,10 @@ def _searched(arguments: Any, output: Path, plot: Path | None, stack: ExitStack)
         model = load_model(arguments.robot)
         criterion, noise, prior = arguments.criterion, arguments.noise, arguments.prior
         search, limits = _given(SEARCH, arguments), _given(LIMITS, arguments)
+        if arguments.first:
+            usual = {option.name: option.default for option in LIMITS}
+            chosen = (name for name in UNKNOWN if limits[name] == usual[name])
+            limits |= {name: UNKNOWN[name] for name in chosen}
         initial = load_fourier(arguments.initial, model)
         request = DesignRequest(criterion, search, limits, noise, prior, initial)
         if arguments.view:

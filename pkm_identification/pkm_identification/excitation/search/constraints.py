@@ -26,7 +26,15 @@ OF_SERVO = 'tracking', 'commands'  # fields of `Samples`
 # Those that a longer period makes smaller
 WITH_TIME = ('velocities', 'accelerations', 'high', 'low', *OF_SERVO)
 # Fields of `DesignLimits` that are no limits of the robot itself
-NOT_OF_ROBOT = ('frequency', 'bandwidth', 'damping', 'gain_scale', 'max_error', 'error_margin')
+NOT_OF_ROBOT = (
+    'reach',
+    'frequency',
+    'bandwidth',
+    'damping',
+    'gain_scale',
+    'max_error',
+    'error_margin',
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,8 @@ class DesignLimits:
     # least distance [m] between struts and between struts and platform, for robots whose
     # URDF has collision cylinders
     clearance: float = 0.005
+    # largest way of an actuator from home, as a fraction of its stroke
+    reach: float = 1.0
     # how wrong the nominal model's forces may be: a fraction, or the covariance of the
     # standard parameters, of which three standard deviations are kept
     force_uncertainty: ArrayLike = 0.0
@@ -73,6 +83,8 @@ class DesignLimits:
                 finite_number(name, getattr(self, name), positive=True)
         if self.bandwidth != np.inf:
             finite_number('bandwidth', self.bandwidth, positive=True)
+        if not 0.0 < finite_number('reach', self.reach) <= 1.0:
+            raise TrajectoryError(f'reach must lie in (0, 1], not {self.reach}')
         if not 0.0 <= finite_number('error_margin', self.error_margin) < 1.0:
             raise TrajectoryError(f'error_margin must lie in [0, 1), not {self.error_margin}')
         if not self.condition_factor > 1.0:
@@ -110,6 +122,7 @@ class ConstraintTable:
         model: ClosedChainModel,
         options: LimitOptions,
         distances: BodyDistances,
+        reach: float,  # largest way from home as a fraction of each stroke
         errors: Array,  # (n_a,) [m, rad] that a servo may leave
         commands: Array,  # (n_a,) [N, N m] that it may give
     ) -> None:
@@ -124,6 +137,12 @@ class ConstraintTable:
         size = np.where(np.isfinite(upper - lower), 0.5 * (upper - lower), 1.0)
         self.parts: list[tuple[str, Indices, Array, Array]] = []
         self._range('positions', lower, upper, size, options.stroke_margin)
+        if reach < 1.0:
+            way = np.full((2, len(names)), np.inf)
+            home, span = np.asarray(model.home_actuators), upper[actuated] - lower[actuated]
+            way[:, actuated] = reach * span + home, reach * span - home
+            self._add('positions', way[0], size, 1.0)
+            self._add('positions', way[1], size, -1.0)
         self._both('velocities', speed * (1.0 - options.velocity_margin))
         pushed = np.full(len(names), np.inf)
         pushed[actuated] = acceleration_limit(model, options)

@@ -65,7 +65,9 @@ class DesignProblem(FourierUnknowns):
         if self.errors is not None:
             errors = (1.0 - task.limits.error_margin) * self.allowed_errors
             commands = largest_commands(model, self.errors, task.limits.error_margin)
-        self._table = ConstraintTable(model, self.options, self._distances, errors, commands)
+        self._table = ConstraintTable(
+            model, self.options, self._distances, task.limits.reach, errors, commands
+        )
         # by how much limits are moved inwards, of all samples or by sample (M, C)
         self.tightening: Array = np.zeros(self._table.count)
         self.ridge = np.zeros(base.rank)
