@@ -117,7 +117,7 @@ def _figures_of(run: Run) -> dict[str, Any]:
             found['verdict'] = verdict.grade.value
             found['RMS error of held-out forces [%]'] = 100 * verdict.error
             if verdict.noise is not None:
-                found['of it noise [%]'] = 100 * verdict.noise
+                found['from noise alone [%]'] = 100 * verdict.noise
             found['limited by'] = verdict.limit.value
     if run.identified is not None:
         known = run.identified.identifiability

@@ -96,7 +96,7 @@ def _figures(run: Run) -> list[Figure]:
         label = 'RMS error of held-out forces'
         found.append(Figure(percent(verdict.error), label, verdict.error))
         if verdict.noise is not None:
-            label = 'of it noise of the measurement'
+            label = 'from noise of the measurement alone'
             found.append(Figure(percent(verdict.noise), label, verdict.noise))
     if run.identified is not None:
         known = run.identified.identifiability

@@ -115,7 +115,7 @@ class Verdict:
         text = f'forces of held-out parts of the data are predicted within {percent(self.error)} '
         text += f'(RMS; worst {self.worst}: {percent(worst)})'
         if self.noise is not None:
-            text += f', {percent(self.noise)} of it noise of the measurement'
+            text += f', noise of the measurement alone making {percent(self.noise)}'
         return text
 
     def line(self) -> str:
