@@ -166,8 +166,9 @@ class Laboratory(Graph):
         self.loop.controller.change_bounds(self._options)
         self.loop.controller.feedforward = self.nominal()
         assert self.trigger('simulated_robot/reset')
-        home = round(1e9 * self.plant.time)  # [ns] what comes from before shows a robot elsewhere
-        self.until(lambda: self.loop.latest_stamp >= home)
+        # [ns] What comes from before, or from a clock that a tap has changed, is of another robot.
+        home = round(1e9 * self.plant.time)
+        self.until(lambda: home <= self.loop.latest_stamp <= round(1e9 * self.plant.time))
         self.rows.clear()
         self.asked = None
         for messages in self.heard.values():

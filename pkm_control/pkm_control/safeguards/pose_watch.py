@@ -85,7 +85,8 @@ class PoseWatch:
         """Look anew: at the beginning of a motion."""
         self._waited = np.inf  # [s] since the last look
         self._seen = Sight()
-        self._before: float | None = None  # reciprocal condition number at the last look
+        # Reciprocal condition numbers at the last look: of the robot and of its path.
+        self._before: tuple[float, float] | None = None
 
     def look(
         self,
@@ -128,7 +129,11 @@ class PoseWatch:
         ahead = braking if far else None
         if (stop := self._workspace(here, desired, ahead)) is not None:
             return Sight(stop)
-        return self._conditioning(condition, braking if far else 0.0)
+        path = jacobian_condition(self._model, desired)
+        if condition is None or path is None or not np.isfinite(self._stop):
+            return Sight()
+        # They fall to zero about evenly towards a singularity.
+        return self._conditioning(1.0 / float(condition[0]), 1.0 / float(path[0]), braking)
 
     def _workspace(
         self, here: PlatformMotion, desired: PlatformMotion, braking: float | None
@@ -162,17 +167,20 @@ class PoseWatch:
         out = np.maximum(self._lower - position, position - self._upper)
         return np.append(out, tilt - self._tilt)
 
-    def _conditioning(self, condition: Floats | None, braking: float) -> Sight:
-        """Judge the conditioning now and after `braking` [s]: as for the workspace, if far off."""
-        if condition is None or not np.isfinite(self._stop):
-            return Sight()
-        now = 1.0 / float(condition[0])  # falls to zero about evenly towards a singularity
-        before, self._before = self._before, now
-        rate = 0.0 if before is None else (now - before) / self._waited
+    def _conditioning(self, now: float, path: float, braking: float) -> Sight:
+        """Judge reciprocal condition numbers of the robot and its path, now and when it has braked.
+
+        Where the path itself comes near a singularity it was checked and turns away in time, and
+        so does who follows it: only by how much the robot approaches faster is looked ahead.
+        """
+        before, self._before = self._before, (now, path)
+        rate, along = 0.0, 0.0
+        if before is not None:
+            rate, along = (now - before[0]) / self._waited, (path - before[1]) / self._waited
         least, enough = 1.0 / self._stop, 1.0 / self._slow
-        ahead = now + min(rate, 0.0) * braking
+        ahead = now + min(rate - min(along, 0.0), 0.0) * braking
         if ahead < (least if rate <= 0.0 else least / LEAVING):
-            what = f'condition number {condition[0]:.3g}'
+            what = f'condition number {1.0 / now:.3g}'
             when = 'after full braking' if now >= least else 'here'
             message = f'{what}: {self._stop:.3g} is exceeded {when}'
             return Sight(Finding(StopEvent.SINGULARITY_AHEAD, message))
