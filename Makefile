@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick processors interpreters mutate lint bench clean
+.PHONY: docs help setup demo test quick processors interpreters mutate lint bench clean
 MAKEFLAGS += --no-print-directory
 
 RUN := . scripts/env.sh && pkm_runtime_environment &&
@@ -40,6 +40,14 @@ mutate: setup ## how many small changes of the code the tests notice: ARGS="--sa
 	@$(RUN) test -d .build/mutation/cosmic_ray || $(PYTHON_OF_CHECKOUT) -m pip install -q \
 		--target .build/mutation -r requirements/mutation.txt
 	@$(RUN) $(PYTHON_OF_CHECKOUT) scripts/mutate.py $(ARGS)
+
+docs: setup ## the documentation as a site, in .build/docs; a dead link inside is an error
+	@$(RUN) cmp -s doc/requirements.txt .build/sphinx/requirements.txt || { rm -rf .build/sphinx && \
+		$(PYTHON_OF_CHECKOUT) -m pip install -q --target .build/sphinx -r doc/requirements.txt && \
+		cp doc/requirements.txt .build/sphinx/requirements.txt; }
+	@$(RUN) PYTHONPATH="$$PKM_ROOT/.build/sphinx$${PYTHONPATH:+:$$PYTHONPATH}" $(PYTHON_OF_CHECKOUT) \
+		-m sphinx -q -W --keep-going -b $(or $(BUILDER),html) -c doc . .build/docs $(ARGS)
+	@echo "documentation: .build/docs/index.html"
 
 lint: setup ## ruff (rules and format) and mypy
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m ruff check .

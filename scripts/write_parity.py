@@ -28,7 +28,7 @@ from pkm_identification.excitation.excitation_design import shipped_excitations
 from pkm_identification.result.identified_robot import identified_robot
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / 'pkm_bringup' / 'README.md'
+PAGE = ROOT / 'pkm_bringup' / 'doc' / 'workflow.md'
 BEGIN, END = '<!-- parity of exports -->\n', '<!-- end of the table -->'
 NOISE = 0.01  # of the forces' own spread
 PERIODS, SAMPLES = 2, 2000  # of the excitation; samples a period

@@ -234,7 +234,7 @@ def test_mistake_gives_the_message_of_the_readme(
 
 
 def test_every_key_of_the_sidecar_has_a_row_with_a_valid_example() -> None:
-    section = README['pkm_description'].partition('### YAML')[2].partition('\n### ')[0]
+    section = README['pkm_description'].partition('\n## YAML')[2].partition('\n## ')[0]
     rows = dict(re.findall(r'^\| `(\w+)` \| [^|]* \| `([^`]*)`', section, re.MULTILINE))
     assert tuple(rows) == KEYS
     for key, example in rows.items():

@@ -10,7 +10,7 @@ import pytest
 from pkm_control.control_types import ErrorCode
 from pkm_control.stops import StopCategory, StopEvent
 
-PAGE = Path(__file__).resolve().parents[2] / 'pkm_control' / 'README.md'
+PAGE = Path(__file__).resolve().parents[2] / 'pkm_control' / 'doc' / 'stops.md'
 
 
 def test_the_page_has_the_table_of_the_code() -> None:

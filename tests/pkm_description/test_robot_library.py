@@ -240,8 +240,8 @@ def test_text_alone_rebuilds_a_robot(robots, name):
 
 def test_the_readme_shows_every_robot_with_its_counts():
     """A row a robot: picture, name, degrees of freedom, bodies with mass, loops."""
-    row = r'^\| <img src="doc/(\w+)\.png"[^|]*\| `(\w+)`:[^|]*\| (\d+) \| (\d+) \| (\d+) \|'
-    text = (PACKAGE / 'README.md').read_text()
+    row = r'^\| <img src="(\w+)\.png"[^|]*\| `(\w+)`:[^|]*\| (\d+) \| (\d+) \| (\d+) \|'
+    text = (PACKAGE / 'doc' / 'robots.md').read_text()
     found = {}
     for picture, name, *counts in re.findall(row, text, re.MULTILINE):
         assert picture == name

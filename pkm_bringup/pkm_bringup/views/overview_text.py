@@ -69,7 +69,7 @@ def _spin_lines(spins: list[dict[str, Any]]) -> list[tuple[str, str]]:
     if not spins:
         return []
     bodies = ', '.join(spin['body'] for spin in spins)
-    return [('idle spins', f'{len(spins)} ({bodies}): not measured, without force; see the README')]
+    return [('idle spins', f'{len(spins)} ({bodies}): not measured, without force')]
 
 
 def _workspace_lines(workspace: dict[str, Any]) -> list[tuple[str, str]]:
