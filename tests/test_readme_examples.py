@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
-import math
 import re
 import shlex
 import shutil
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from page_examples import blocks, same, write_files
 
 import pkm_description
 from pkm_description.sidecar import KEYS, parse_yaml
@@ -25,11 +25,8 @@ README = {
     for folder in sorted(ROOT.glob('pkm_*/README.md'))
 }
 """Start page of each package, followed by its pages by subject."""
-FENCE = re.compile(r'(?P<before>[^\n]*)\n+```(?P<language>\w*)\n(?P<text>.*?)\n```', re.DOTALL)
-NUMBER = re.compile(r'[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?')
 QUICKER = {('periods=3', 'periods=1')}
 """What is shortened in snippets whose output is not compared."""
-RELATIVE, DIGITS = 0.002, 2.0
 
 
 @dataclass(frozen=True)
@@ -45,14 +42,10 @@ class Snippet:
     before: str = ''
 
 
-def blocks(package: str) -> list[re.Match]:
-    return list(FENCE.finditer(README[package]))
-
-
 def snippets() -> list[Snippet]:
     found = []
     for package in README:
-        fences = blocks(package)
+        fences = blocks(README[package])
         last = ''
         for here, after in zip(fences, [*fences[1:], None], strict=True):
             if here['language'] == 'python':
@@ -63,14 +56,6 @@ def snippets() -> list[Snippet]:
                 expected = after['text'] if shown else None
                 found.append(Snippet(package, here['text'], expected, before))
     return found
-
-
-def write_files(package: str, folder: Path) -> None:
-    """Write the blocks whose introduction ends with a file name: ... `four_bar.urdf`:"""
-    for fence in blocks(package):
-        name = re.search(r'`([\w.]+)`:$', fence['before'])
-        if name and fence['language'] in ('xml', 'yaml', 'csv'):
-            (folder / name[1]).write_text(fence['text'])
 
 
 def run_simulations(package: str, code: str, kept: Path) -> None:
@@ -87,31 +72,13 @@ def run_simulations(package: str, code: str, kept: Path) -> None:
 
 def commands(package: str) -> list[tuple[str, str | None]]:
     """Return the `sh` blocks of a README and what it prints after each, if anything."""
-    fences = blocks(package)
+    fences = blocks(README[package])
     pairs = zip(fences, [*fences[1:], None], strict=True)
     return [
         (here['text'], after['text'] if after and after['before'].endswith('prints') else None)
         for here, after in pairs
         if here['language'] == 'sh'
     ]
-
-
-def last_digit(text: str) -> float:
-    """Value of one in the last printed digit."""
-    mantissa, _, exponent = text.lower().partition('e')
-    decimals = len(mantissa.partition('.')[2])
-    return 10.0 ** (int(exponent or 0) - decimals)
-
-
-def same(printed: str, expected: str) -> bool:
-    """Same words; numbers to two in a thousand or two of their last digit."""
-    if NUMBER.sub('#', printed).split() != NUMBER.sub('#', expected).split():
-        return False
-    pairs = zip(NUMBER.findall(printed), NUMBER.findall(expected), strict=True)
-    return all(
-        math.isclose(float(a), float(b), rel_tol=RELATIVE, abs_tol=DIGITS * last_digit(b))
-        for a, b in pairs
-    )
 
 
 def test_comparison_tells_outputs_apart() -> None:
@@ -140,7 +107,7 @@ def test_snippet_prints_what_the_readme_says(
     if re.search(r'\brclpy\b|\.nodes\b', snippet.code):
         pytest.skip('needs a ROS graph')
     monkeypatch.chdir(tmp_path)
-    write_files(snippet.package, tmp_path)
+    write_files(README[snippet.package], tmp_path)
     run_simulations(snippet.package, snippet.code, kept)
     code = snippet.code
     if snippet.expected is None:
@@ -164,7 +131,7 @@ def test_commands_print_what_the_readme_says(
     from pkm_bringup.cli import main
 
     monkeypatch.chdir(tmp_path)
-    write_files('pkm_bringup', tmp_path)
+    write_files(README['pkm_bringup'], tmp_path)
     found = commands('pkm_bringup')
     assert any(expected for _, expected in found)
     for text, expected in found:
@@ -214,7 +181,7 @@ def test_mistake_gives_the_message_of_the_readme(
 ) -> None:
     row = re.search(rf'^\| {mistake} \| (.*) \|$', README['pkm_description'], re.MULTILINE)
     assert row, f'no row {mistake}'
-    write_files('pkm_description', tmp_path)
+    write_files(README['pkm_description'], tmp_path)
     old, new = MISTAKES[mistake]
     changed = 0
     for path in tmp_path.iterdir():
