@@ -129,9 +129,10 @@ class PoseWatch:
         ahead = braking if far else None
         if (stop := self._workspace(here, desired, ahead)) is not None:
             return Sight(stop)
-        path = jacobian_condition(self._model, desired)
-        if condition is None or path is None or not np.isfinite(self._stop):
+        if condition is None or not np.isfinite(self._stop):
             return Sight()
+        path = jacobian_condition(self._model, desired)
+        assert path is not None  # loops are closed
         # They fall to zero about evenly towards a singularity.
         return self._conditioning(1.0 / float(condition[0]), 1.0 / float(path[0]), braking)
 
