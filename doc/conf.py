@@ -14,7 +14,7 @@ project = 'pkm'
 author = 'the authors of pkm'
 copyright = author
 root_doc = 'doc/index'
-extensions = ['myst_parser', 'node_pages']
+extensions = ['myst_parser', 'sphinx-mathjax-offline', 'node_pages']  # formulas without network
 include_patterns = [
     'doc/**.md',
     'README.md',
