@@ -30,6 +30,7 @@ from pkm_identification.datasets.tidying import tidied
 FORCES = ('measured', 'commanded')
 SLOWEST = 100.0  # [s] between samples: slower ones are stamps in another unit
 READ_AT_ONCE = 1 << 20  # [bytes]: a bag may not fit into memory
+ROS_1 = '.bag'  # suffix of a file of ROS 1; a folder of ROS 2 may have it as well
 BAG_OPTIONS = ('topic', 'allow_incomplete', 'only_run', 'topics')
 COMMON_OPTIONS = (
     *('joints', 'effort_unit', 'force_constants', 'columns', 'start', 'stop', 'truth', 'side'),
@@ -134,6 +135,11 @@ def _opened_table(
 ) -> Callable[[bool], Recording]:
     """Open a table with its file of names, or in our own form."""
     if path.suffix.lower() not in FOREIGN:
+        if path.suffix == ROS_1:
+            raise DatasetError(
+                f"'{path}' is a bag of ROS 1: convert it with `rosbags-convert --src {path} "
+                f'--dst {path.with_suffix("")}` and name the folder that this makes'
+            )
         raise DatasetError(f"'{path}' has an unknown format; expected {FORMS}")
     names = find_mapping(path) if columns is None else columns
     if names is not None:

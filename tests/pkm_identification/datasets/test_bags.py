@@ -529,6 +529,17 @@ def test_a_bag_in_several_files_is_one_recording(write, tmp_path):
     assert len(split) == 30
 
 
+def test_the_folder_of_a_bag_may_be_called_like_a_file_of_ros_1(write, tmp_path):
+    folder = write(joint_states=states()).rename(tmp_path / 'run.bag')
+    assert len(load(folder)) == 30
+
+
+def test_a_bag_of_ros_1_is_named_as_such(tmp_path):
+    (tmp_path / 'old.bag').write_bytes(b'#ROSBAG V2.0')
+    with pytest.raises(DatasetError, match='ROS 1: convert it with `rosbags-convert'):
+        load(tmp_path / 'old.bag')
+
+
 def test_files_that_nothing_says_belong_together(write, tmp_path):
     bags = [write(joint_states=states()), write(joint_states=states())]
     folder = put_together(tmp_path / 'both', bags, with_metadata=False)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rosbags.highlevel import AnyReader
 from rosbags.interfaces import Connection, MessageDefinitionFormat, Nodetype
+from rosbags.rosbag2 import Reader
 from rosbags.rosbag2.storage_mcap import McapReader
 from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
@@ -102,7 +102,7 @@ def read_bag(
     storage, cut = _storage(path), _cut_file(path)
     with foreign_errors(DatasetError, f"'{path}' is not a readable bag"):
         if cut is None:
-            with AnyReader([storage], default_typestore=jazzy_typestore()) as reader:
+            with Reader(storage) as reader:  # by what it is: a folder may be called `run.bag`
                 return _collect(
                     path, reader.connections, reader.messages, wanted, numbers, complete=True
                 )
