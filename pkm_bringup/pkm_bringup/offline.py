@@ -141,14 +141,16 @@ def measured_arrays(
     model: ClosedChainModel,
     period: float | None,
     payload: Payload | None = None,
+    *,
+    at_rest: bool = False,
 ) -> dict[str, Any]:
     """Return the arrays of a dataset file: the whole periods [s] at full speed, or one run.
 
-    Currents [A] with the force constants of the description; forces [N, N m] as `efforts`
-    where a joint has no force constant. `truth_*` are the noise-free signals at
-    `truth_time`.
+    With `at_rest` all samples: rest, the way in and out, too. Currents [A] with the force constants
+    of the description; forces [N, N m] as `efforts` where a joint has no force constant. `truth_*`
+    are the noise-free signals at `truth_time`.
     """
-    run = recording.running
+    run = np.ones(len(recording.time), dtype=bool) if at_rest else recording.running
     time = recording.time[run]
     constants = np.asarray(model.force_constants)
     arrays: dict[str, Any] = {

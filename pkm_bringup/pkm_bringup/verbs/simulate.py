@@ -33,8 +33,13 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument('robot', metavar='ROBOT', help=ROBOT)
     parser.add_argument('--trajectory', required=True, metavar='FILE', help=TRAJECTORY)
-    output = 'file to write: time [s], positions [m, rad], currents [A]; must not exist'
-    parser.add_argument('--output', required=True, metavar='DATA.npz', help=output)
+    output = (
+        'to write, must not exist: a file .npz with time [s], positions [m, rad], currents [A] and '
+        'noise-free signals; or a folder, a bag as a driver leaves it: from rest to rest, '
+        'joint_states with positions, motor_currents with currents in the efforts '
+        '(--effort-unit A says so when it is read)'
+    )
+    parser.add_argument('--output', required=True, metavar='DATA', help=output)
     add_arguments(
         parser,
         PERIODS_OPTION,
@@ -80,9 +85,10 @@ def run(arguments: Any) -> int:
     from pkm_bringup.offline import effects_of, feedforward_of, measured_arrays, plant_of, simulate
     from pkm_bringup.outputs import check_output, write_output
     from pkm_bringup.servo_arguments import options_of, servo_of
+    from pkm_bringup.simulated_bag import write_bag
     from pkm_bringup.trajectory_inputs import load_trajectory, periods_of, ramp_time_of
 
-    output = check_output(arguments.output, ('.npz',))
+    output = check_output(arguments.output, ('.npz', ''))
     with progress('simulating') as update:
         model = load_model(arguments.robot, update)
         trajectory = load_trajectory(arguments.trajectory, model)
@@ -102,8 +108,13 @@ def run(arguments: Any) -> int:
             plant=plant,
             progress=update,
         )
-        arrays = measured_arrays(recording, model, trajectory.period, payload)
-    write_output(output, lambda path: np.savez_compressed(path, **arrays))
+        is_file = bool(output.suffix)
+        period = trajectory.period
+        arrays = measured_arrays(recording, model, period, payload, at_rest=not is_file)
+    if is_file:
+        write_output(output, lambda path: np.savez_compressed(path, **arrays))
+    else:
+        write_bag(output, arrays)
     run = recording.running
     rms, largest = recording.tracking_rms(), np.abs(recording.errors[run]).max(axis=0)
     saturated = float(recording.saturated[run].any(axis=1).mean())
