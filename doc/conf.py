@@ -8,13 +8,20 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / 'doc' / 'extensions'), str(ROOT / 'tests' / 'helpers')]
+sys.path[:0] = [str(ROOT / 'doc' / 'extensions'), str(ROOT / 'scripts')]
 
 project = 'pkm'
 author = 'the authors of pkm'
 copyright = author
 root_doc = 'doc/index'
-extensions = ['myst_parser', 'sphinx-mathjax-offline', 'node_pages']  # formulas without network
+extensions = [
+    'myst_parser',
+    'sphinx-mathjax-offline',  # formulas without network
+    'sphinx.ext.autodoc',
+    'sphinx.ext.napoleon',  # docstrings in NumPy's form
+    'api_entries',
+    'node_pages',
+]
 include_patterns = [
     'doc/**.md',
     'README.md',
@@ -26,13 +33,22 @@ include_patterns = [
 ]
 exclude_patterns = ['.*', 'build', 'install', 'log', 'tests', '**/node_modules']
 suppress_warnings = [
-    'myst.header'  # READMEs of rosdoc2's form may begin with any level
+    'myst.header',  # READMEs of rosdoc2's form may begin with any level
 ]
 
 myst_enable_extensions = ['dollarmath', 'deflist', 'html_image', 'colon_fence']
 myst_heading_anchors = 4
 myst_fence_as_directive = []
 
+# Types of arrays that signatures name as the sources do.
+ARRAYS = ('Array', 'ArrayLike', 'Booleans', 'Floats', 'Indices', 'Integers', 'Mask')
+default_role = 'literal'  # single backquotes in docstrings
+autodoc_member_order = 'bysource'
+autodoc_typehints_format = 'short'
+autodoc_type_aliases = {name: name for name in ARRAYS}
+python_maximum_signature_line_length = 88
+napoleon_google_docstring = False
+napoleon_custom_sections = [('Attributes', 'params_style')]  # a list, also of several names
 
 html_theme = 'furo'
 html_title = 'Dynamics of parallel robots on ROS 2'

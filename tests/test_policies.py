@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 import setuptools
-from node_tables import ROOT, nodes
+from declared_nodes import ROOT, nodes
 
 pytest.importorskip('rclpy')
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from node_tables import ROOT, executables
+from declared_nodes import ROOT, executables
 
 SCRIPTS = ROOT / 'scripts'
 PYTHON = """\

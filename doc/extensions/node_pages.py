@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from declared_nodes import declared_parameters
+from declared_nodes import nodes as node_names
 from docutils import nodes
 from docutils.statemachine import StringList
-from node_tables import declared_parameters
-from node_tables import nodes as node_names
 from pygments.lexers.special import TextLexer
 from sphinx.util.docutils import SphinxDirective
 

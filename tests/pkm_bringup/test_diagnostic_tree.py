@@ -7,7 +7,7 @@ import re
 
 import pytest
 import yaml
-from node_tables import ROOT, executables, nodes
+from declared_nodes import ROOT, executables, nodes
 
 pytest.importorskip('rclpy')
 

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from node_tables import ROOT, declared_parameters, executables, flattened, nodes, problems
+from declared_nodes import ROOT, declared_parameters, executables, nodes
+from parameter_values import flattened, problems
 
 # `launch` alone may be the folder of that name in an editable install
 launch_ros = pytest.importorskip(

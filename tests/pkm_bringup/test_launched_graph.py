@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from node_tables import ROOT
+from declared_nodes import ROOT
 from ros_domain import fresh_domain
 
 pytest.importorskip(

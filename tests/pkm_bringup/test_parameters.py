@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
-from node_tables import ROOT, declared_parameters, executables, flattened, nodes, problems
+from declared_nodes import ROOT, declared_parameters, executables, nodes
+from parameter_values import flattened, problems
 
 pytest.importorskip('rclpy')
 

@@ -126,9 +126,8 @@ def reduce_model(
 
     Parameters
     ----------
-    dataset, model, estimator, shared, reduced, estimate, fixed, prior, drive_terms, load_friction,
-    **options
-        As for `identify`.
+    dataset, model, estimator, shared, reduced, estimate, fixed, prior, drive_terms
+        As for `identify`; so are `load_friction` and `options`.
     friction
         `auto` takes the terms of the drives that the data ask for before anything is dropped, but
         no friction laws: their shapes are those of all parameters, and they are none of them.

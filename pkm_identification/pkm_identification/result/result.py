@@ -148,7 +148,7 @@ class IdentificationResult:
 
     @property
     def relative_standard_deviation(self) -> Array:
-        """100 sd / |value| [%] (r,) [M 5.3]; 0 for what is held at an exact value."""
+        """100 sd / abs(value) [%] (r,) [M 5.3]; 0 for what is held at an exact value."""
         deviation = self.standard_deviation
         with np.errstate(divide='ignore', invalid='ignore'):
             return np.where(deviation > 0, 100 * deviation / np.abs(self.values), 0.0)
