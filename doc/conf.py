@@ -33,7 +33,7 @@ include_patterns = [
 ]
 exclude_patterns = ['.*', 'build', 'install', 'log', 'tests', '**/node_modules']
 suppress_warnings = [
-    'myst.header',  # READMEs of rosdoc2's form may begin with any level
+    'myst.header'  # READMEs of rosdoc2's form may begin with any level
 ]
 
 myst_enable_extensions = ['dollarmath', 'deflist', 'html_image', 'colon_fence']

@@ -23,9 +23,7 @@ class Comment(NamedTuple):
 def comments(source: str) -> dict[int, Comment]:
     """Comments of a source by their line."""
     return {
-        token.start[0]: Comment(
-            token.string.lstrip('# '), not token.line[: token.start[1]].strip()
-        )
+        token.start[0]: Comment(token.string.lstrip('# '), not token.line[: token.start[1]].strip())
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
         if token.type == tokenize.COMMENT
     }
