@@ -18,12 +18,14 @@ from pkm_identification.datasets import Recording
 from pkm_identification.monitoring.residual_stream import Residuals, ResidualStream
 from pkm_identification.monitoring.residual_variance import ResidualVariance
 from pkm_identification.monitoring.score_levels import Judged, ScoreStatistics
+from pkm_identification.quality.cycles import sample_noise
 from pkm_identification.result.result import IdentificationResult
 
 WINDOW = 0.05  # [s] of residuals that are averaged: with it a push is seen within 60 ms
 FALSE_ALARMS = 1.0  # a day
 LEAST_REFERENCE = 10.0  # [s] of residuals: rarer extremes are not seen in less
 BLOCK = 1024  # samples in one pass
+NOISE_ROWS = 100_000  # that tell the noise of positions
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class MonitorLevels:
     """What the size of residuals is compared with, found in a recording without disturbance."""
 
     variance: ResidualVariance  # of its residuals
-    typical: Array  # RMS deviation (n_a,) of its residuals [N, N m]
+    typical: Array  # median deviation (n_a,) of its residuals [N, N m]
     statistics: ScoreStatistics  # of its residuals over their deviations
     false_alarms: float  # a day, of all levels together
     levels: Array  # (n_a + 1,) of alarms
@@ -43,9 +45,10 @@ class MonitorLevels:
         """Levels of residuals like these, sampled at `rate` [Hz]."""
         variance = ResidualVariance.fitted(result, parts)
         expected = variance(parts)
-        statistics = ScoreStatistics.of(parts.forces / np.sqrt(expected), rate)
+        scores, own = parts.forces / np.sqrt(expected), variance.own_share(parts)
+        statistics = ScoreStatistics.of(scores, rate, own)
         levels = statistics.levels(false_alarms)
-        typical = np.sqrt(expected.mean(axis=0))
+        typical = np.sqrt(np.median(expected, axis=0))
         return cls(variance, typical, statistics, false_alarms, levels)
 
     def at(self, false_alarms: float) -> MonitorLevels:
@@ -88,7 +91,8 @@ class ForceMonitor:
         are too short or too uneven to tell.
         """
         rates = [1.0 / each.interval for each in references]
-        stream = ResidualStream(result, float(np.median(rates)), window)
+        noise = np.median([_noise(each) for each in references], axis=0)
+        stream = ResidualStream(result, float(np.median(rates)), window, noise)
         parts = [part for each in references for part in _residuals(stream, each)]
         duration = sum(len(part) for part in parts) / stream.rate
         if duration < LEAST_REFERENCE:
@@ -110,8 +114,9 @@ class ForceMonitor:
 
     def judged(self, part: Residuals) -> Verdict:
         """Compare residuals with what is expected of them."""
-        deviation = np.sqrt(self.levels.variance(part))
-        sizes = self.levels.statistics.sizes(part.forces / deviation)
+        variance = self.levels.variance
+        deviation = np.sqrt(variance(part))
+        sizes = self.levels.statistics.sizes(part.forces / deviation, variance.own_share(part))
         return Verdict(sizes / self.levels.levels, part, deviation)
 
     def watched(self, recording: Recording) -> Verdict | None:
@@ -124,11 +129,19 @@ class ForceMonitor:
         """Size of a steady force on the actuators along `direction` (n_a,) that is at a level.
 
         With the forces (n_a,) [N, N m] that one newton on the platform makes it is in newtons, for
-        the deviation that the reference shows on average: of such forces one in two is seen.
+        the deviation that every second moment of the reference shows: of such forces one in two is
+        seen then.
         """
         scores = np.asarray(direction) / self.levels.typical
         sizes = self.levels.statistics.sizes(scores[None])[0]
         return float(1.0 / np.max(sizes / self.levels.levels))
+
+
+def _noise(recording: Recording) -> Array:
+    """Standard deviations (n_a,) of the noise of positions [m, rad]."""
+    block = recording[:NOISE_ROWS]
+    cycles = np.round((block.time - block.time[0]) / recording.interval).astype(int)
+    return sample_noise(cycles, block.positions, np.zeros(block.positions.shape[1]))
 
 
 def _residuals(stream: ResidualStream, recording: Recording) -> Iterator[Residuals]:

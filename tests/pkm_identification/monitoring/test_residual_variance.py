@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pkm_identification.monitoring.residual_stream import Residuals
+from pkm_identification.monitoring.residual_stream import WIDTHS, Residuals, rest_shares
 from pkm_identification.monitoring.residual_variance import ResidualVariance
+from pkm_identification.result.force_errors import error_terms
 
 HOLDING, NOISE, TRANSITION = np.array([20.0, 10.0]), 0.7, 0.002
 RATE, BEGIN, FASTEST = 240.0, 0.05, 0.4  # [Hz], [m/s^2], [m/s]
@@ -29,9 +30,11 @@ def starts(count: int, decay: float, seed: int) -> Residuals:
     nothing = np.zeros_like(all_velocities)
     accelerations = np.gradient(all_velocities, 1 / RATE, axis=0)
     stamps = np.arange(len(nothing)) / RATE
-    return Residuals(
-        stamps, np.concatenate(forces), nothing, all_velocities, accelerations, nothing
-    )
+    rest = rest_shares(all_velocities, TRANSITION)
+    speed, quickness = (np.sqrt(np.mean(each**2)) for each in (all_velocities, accelerations))
+    terms = error_terms(all_velocities / speed, accelerations / quickness)
+    motion = nothing, all_velocities, accelerations
+    return Residuals(stamps, np.concatenate(forces), *motion, nothing, rest, terms)
 
 
 def fitted(parts: Residuals) -> ResidualVariance:
@@ -49,7 +52,7 @@ def test_slow_starts_stay_within_their_deviations(decay: float) -> None:
     deviations. A part that ended at the transition velocity would leave scores of ten and more.
     """
     variance = fitted(starts(4, decay, 1))
-    assert TRANSITION <= variance.sliding <= 3 * TRANSITION
+    assert WIDTHS[variance.width] <= 3.0
     many = starts(100, decay, 2)
     scores = many.forces / np.sqrt(variance(many))
     assert np.abs(scores).max() < 6.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from statistics import median
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,8 @@ from pkm_identification.estimators.filters.recursive_estimator import RecursiveE
 FILTER_ORDER = 4  # steep enough to cut noise, little enough delay to settle within two periods
 DELAY = 2.613  # of the low pass, times its cutoff [rad/s]: 2 (cos pi/8 + cos 3 pi/8)
 SETTLING = 2.0  # periods of the cutoff until the filters have forgotten their start
+USUAL = 15  # intervals between forces whose median is the usual one
+LOST = 3.0  # usual intervals without a force: one that is lost changes little
 JITTER = 0.5  # of the interval: beyond it there is a gap
 MOTION_BAND = 2.0  # cutoff of the motion over that of the rows
 HIGHEST = 0.24  # cutoff of the motion over the rate: below the quarter that the filter takes
@@ -23,21 +26,31 @@ LONG_REST = 0.5  # periods of the cutoff at rest after which the filter of the r
 
 
 class StampedPairs:
-    """Forces at the time of the positions, where both are stamped by themselves."""
+    """Forces at the time of the positions, where both are stamped by themselves.
+
+    Positions that are sent again with their stamp are taken once, and those amid lost forces not
+    at all: a line between the last force and the next one is no measurement.
+    """
 
     def __init__(self) -> None:
         self._positions: deque[tuple[float, Array]] = deque()
         self._forces: deque[tuple[float, Array]] = deque()
+        self._intervals: deque[float] = deque(maxlen=USUAL)  # between forces
+        self._latest: float | None = None  # stamp of positions
 
     def add_positions(self, time: float, positions: ArrayLike) -> None:
         """Take in positions (n_a,) of a time [s]."""
-        self._positions.append((time, np.array(positions, dtype=float)))
+        if time != self._latest:
+            self._positions.append((time, np.array(positions, dtype=float)))
+        self._latest = time
 
     def add_forces(self, time: float, forces: ArrayLike) -> bool:
         """Take in forces (n_a,) of a time [s]; False where time went back: all is begun anew."""
         goes_on = not self._forces or time > self._forces[-1][0]
         if not goes_on:
             self.clear()
+        elif self._forces:
+            self._intervals.append(time - self._forces[-1][0])
         self._forces.append((time, np.array(forces, dtype=float)))
         return goes_on
 
@@ -45,6 +58,8 @@ class StampedPairs:
         """Forget all samples."""
         self._positions.clear()
         self._forces.clear()
+        self._intervals.clear()
+        self._latest = None
 
     def taken(self) -> Iterator[tuple[float, Array, Array]]:
         """Yield and forget positions that lie between two forces, with the forces of their time."""
@@ -59,6 +74,8 @@ class StampedPairs:
                 yield time, positions, first
                 continue
             end, second = self._forces[1]
+            if time > begin and end - begin > LOST * median(self._intervals):
+                continue
             share = (time - begin) / (end - begin)
             yield time, positions, first + share * (second - first)
 

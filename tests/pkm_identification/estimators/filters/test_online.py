@@ -13,6 +13,7 @@ from pkm_identification.estimators.filters.online import (
     CausalFilter,
     OnlineIdentification,
     RowFilter,
+    StampedPairs,
 )
 
 RATE = 1000.0
@@ -124,3 +125,30 @@ def test_rest_is_left_out(slider_model):
 def test_cutoff_must_fit_the_rate():
     with pytest.raises(EstimationError, match='quarter of the rate'):
         CausalFilter(100.0, 50.0)
+
+
+def pairs_of(force_times, position_times) -> list[float]:
+    """Times of positions that are taken with forces of these times, in intervals."""
+    pairs = StampedPairs()
+    for k in force_times:
+        assert pairs.add_forces(k / RATE, [float(k)])
+    for k in position_times:
+        pairs.add_positions(k / RATE, [0.0])
+    taken = list(pairs.taken())
+    for time, _, force in taken:
+        assert force[0] == pytest.approx(time * RATE)
+    return [round(time * RATE) for time, _, _ in taken]
+
+
+def test_positions_that_are_sent_again_are_taken_once():
+    assert pairs_of(range(6), [1, 2, 2, 3, 3, 3, 4]) == [1, 2, 3, 4]
+
+
+def test_positions_amid_lost_forces_are_not_taken():
+    """Nine in a row; one or two in a row change little."""
+    times = [k for k in range(40) if k not in {10, 16, 17, *range(21, 30)}]
+    assert pairs_of(times, range(40)) == [*range(21), *range(30, 40)]
+
+
+def test_forces_may_come_more_seldom_than_positions():
+    assert pairs_of(range(0, 101, 10), range(100)) == list(range(100))
