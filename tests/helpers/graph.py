@@ -15,6 +15,7 @@ from rclpy.node import Node
 from ros_domain import fresh_domain
 
 WINDING_DOWN = 2.0  # [s] at most
+LONGEST = 180.0  # [s] until a condition holds, on a machine that has other things to do
 
 
 class Tester(Node):
@@ -96,7 +97,7 @@ class Graph:
         """Collect the messages of a topic."""
         self.tester.create_subscription(message_type, topic, self.heard[topic].append, qos)
 
-    def until(self, condition, timeout=60.0):
+    def until(self, condition, timeout=LONGEST):
         """Run the nodes until a condition holds; an error when it never does."""
         end = time.monotonic() + timeout
         while not condition():

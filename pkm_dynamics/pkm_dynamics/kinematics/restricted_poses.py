@@ -32,6 +32,8 @@ _MAX_ITERATIONS = 200
 _FREE_ROTATION = np.array([1.0] * 3 + [1e-4] * 3)
 _SEEDS_TRIED = 3
 _LEAST_GAIN = 1e-5  # of a step towards the nearest pose, as a fraction of the distance
+# [rad, length scales] that are left of a way: no joint has so much, the way ends at a singularity
+_ENDLESS = 2 * np.pi
 _NEIGHBOUR = 0.2  # pose change [length scale, rad] up to which samples are of one motion
 
 
@@ -99,9 +101,11 @@ class PoseSolver:
         )
         stride = np.full(len(position), LARGEST_STEP)
         cost = self._cost(position, rotation, found, weight)
+        longest = np.inf if nearest else np.maximum(_ENDLESS, 2 * self._size(step))
         for _ in range(_MAX_ITERATIONS):
             size = self._size(step)
-            active = active[(size[active] > STEP_TOLERANCE) & (stride[active] > SMALLEST_STEP)]
+            on_the_way = (size > STEP_TOLERANCE) & (size < longest) & (stride > SMALLEST_STEP)
+            active = active[on_the_way[active]]
             if len(active) == 0:
                 break
             scale = np.minimum(1.0, stride[active] / size[active])[:, None]
@@ -227,7 +231,11 @@ class PoseSolver:
     def _fill_gaps(
         self, position: Floats, rotation: Floats, found: Configurations, miss: Floats
     ) -> None:
-        """Try failed samples again from the nearest solved ones of the batch, in place."""
+        """Try failed samples again from the nearest solved ones of the batch, in place.
+
+        Each solved one that comes nearer is tried once.
+        """
+        tried = np.full(len(miss), -1)
         for _ in range(len(miss)):
             good = np.flatnonzero(miss <= POSE_TOLERANCE)
             failed = np.flatnonzero(miss > POSE_TOLERANCE)
@@ -237,6 +245,9 @@ class PoseSolver:
             ahead = np.maximum(after - 1, 0)
             nearer = np.abs(good[after] - failed) < np.abs(good[ahead] - failed)
             source = good[np.where(nearer, after, ahead)]
+            new = source != tried[failed]
+            failed, source = failed[new], source[new]
+            tried[failed] = source
             again, missed = self.solve(position[failed], rotation[failed], found.take(source))
             solved = missed <= POSE_TOLERANCE
             if not np.any(solved):
