@@ -22,7 +22,7 @@ def test_the_curve_follows_the_best(monkeypatch):
     monkeypatch.setattr('pkm_bringup.views.design_view.time', clock)
     history = SearchHistory()
     for value in (5.0, 3.0, 4.0, 1.0):
-        history.update(f'1 of 2 starts, criterion {value}', 0.5, 3.0)
+        history.update('1 of 2 starts', 0.5, 3.0, value)
     assert [best for _, best in history.best] == [5.0, 3.0, 3.0, 1.0]
     history.best = [(at, best) for at, (_, best) in enumerate(history.best)]
     clock.monotonic = lambda: 14.0
@@ -33,17 +33,17 @@ def test_the_curve_follows_the_best(monkeypatch):
     assert heights == sorted(heights, reverse=True) and heights[-1] < heights[0]
 
 
-def test_texts_without_a_criterion_draw_nothing():
+def test_no_criterion_draws_nothing():
     history = SearchHistory()
     history.update('base parameters')
-    history.update('0 of 8 starts', 0.0, float('nan'))
+    history.update('0 of 8 starts, 3', 0.0, float('nan'))
     assert history.curve() == []
 
 
 def test_lines_where_there_is_no_terminal(capsys, monkeypatch):
     monkeypatch.setattr('pkm_bringup.views.console.QUIET_TIME', 0.05)
     with design_view('designing') as tell:
-        tell('1 of 2 starts, criterion -3', 0.25, 12.0)
+        tell('1 of 2 starts', 0.25, 12.0, -3.0)
         shown, end = '', time.monotonic() + LONGEST_WAIT
         while '\n' not in shown and time.monotonic() < end:
             time.sleep(0.01)

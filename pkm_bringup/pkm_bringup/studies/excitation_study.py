@@ -95,7 +95,7 @@ def design_pair(
     start = problem.trajectory(z)
     designs = {}
 
-    def tell(name: str, text: str, fraction: float, left: float) -> None:
+    def tell(name: str, text: str, fraction: float, left: float, criterion: float) -> None:
         update(f'{name}: {text}', fraction)
 
     for name, criterion, covariance in (

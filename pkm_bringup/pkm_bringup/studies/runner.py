@@ -19,18 +19,20 @@ from joblib.externals.loky import get_reusable_executor
 from threadpoolctl import threadpool_limits
 
 from pkm_bringup.outputs import OutputError
+from pkm_bringup.views.design_view import Tell
 from pkm_description.errors import PkmError
 from pkm_dynamics.atomic_write import write_text_atomically
 from pkm_dynamics.processors import SINGLE_THREAD, cores
 
 Case = Mapping[str, Any]
-Tell = Callable[[str, float | None, float], None]
 
 LIBRARIES = ('numpy', 'scipy', 'numba', 'mujoco', 'cvxpy', 'clarabel')  # in the origin
 ORIGIN = 'origin.json'  # in the folder of the runs: options and versions
 
 
-def _quiet(text: str, fraction: float | None, left: float) -> None:
+def _quiet(
+    text: str, fraction: float | None = None, seconds_left: float = nan, criterion: float = nan
+) -> None:
     """Show nothing."""
 
 

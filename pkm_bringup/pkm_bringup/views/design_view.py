@@ -7,13 +7,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from pkm_bringup.views.console import print_note, progress
-
-Tell = Callable[[str, float | None, float], None]
 
 WIDTH = 56  # columns of the curve
 HEIGHT = 8  # rows
@@ -21,14 +19,25 @@ LABEL = 24  # columns to the right of the curve
 BLOCKS = ' ▁▂▃▄▅▆▇█'
 
 
+class Tell(Protocol):
+    """What a search calls."""
+
+    def __call__(
+        self,
+        text: str,
+        fraction: float | None = None,
+        seconds_left: float = math.nan,
+        criterion: float = math.nan,
+    ) -> None:
+        """Take what is done and how far; None and nan: unknown."""
+
+
 @contextmanager
 def design_view(title: str) -> Iterator[Tell]:
     """Show a search while the block runs.
 
-    Yields a function of a text, the fraction done (None where unknown) and the seconds
-    left (nan where unknown), as `design_excitation` calls it. The number at the end of a
-    text is taken as the criterion; a terminal shows its best value over time, anything
-    else gets lines.
+    Yields a function as `design_excitation` calls it. A terminal shows the best criterion over
+    time, anything else gets lines.
     """
     if sys.stderr.isatty():
         with _live(title) as tell:
@@ -36,8 +45,15 @@ def design_view(title: str) -> Iterator[Tell]:
         return
     with progress(title) as update:
 
-        def lines(text: str, fraction: float | None = None, left: float = math.nan) -> None:
-            update(text if math.isnan(left) else f'{text}, {left:.0f} s left,', fraction)
+        def lines(
+            text: str,
+            fraction: float | None = None,
+            seconds_left: float = math.nan,
+            criterion: float = math.nan,
+        ) -> None:
+            text = _with_criterion(text, criterion)
+            left = '' if math.isnan(seconds_left) else f', {seconds_left:.0f} s left,'
+            update(f'{text}{left}', fraction)
 
         yield lines
 
@@ -63,6 +79,10 @@ def stop_on_interrupt(what: str) -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, previous)
 
 
+def _with_criterion(text: str, criterion: float) -> str:
+    return text if math.isnan(criterion) else f'{text}, criterion {criterion:.6g}'
+
+
 class SearchHistory:
     """The best criterion of a search over time."""
 
@@ -74,16 +94,17 @@ class SearchHistory:
         self.best: list[tuple[float, float]] = []  # [s], criterion
 
     def update(
-        self, text: str, fraction: float | None = None, seconds_left: float = math.nan
+        self,
+        text: str,
+        fraction: float | None = None,
+        seconds_left: float = math.nan,
+        criterion: float = math.nan,
     ) -> None:
         """Remember what was told."""
-        self.text, self.fraction, self.left = text, fraction, seconds_left
-        try:
-            value = float(text.rsplit(' ', 1)[-1])
-        except ValueError:
-            return
-        if ',' in text and math.isfinite(value):
-            lowest = min(value, self.best[-1][1]) if self.best else value
+        self.text = _with_criterion(text, criterion)
+        self.fraction, self.left = fraction, seconds_left
+        if not math.isnan(criterion):
+            lowest = min(criterion, self.best[-1][1]) if self.best else criterion
             self.best.append((self.elapsed, lowest))
 
     @property

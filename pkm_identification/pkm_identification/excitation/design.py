@@ -99,8 +99,9 @@ def design_excitation(
         Of everything random; the result depends on nothing else, in particular not on the number of
         parallel processes (one a core by default, none with a single start).
     progress, cancel
-        Gets (what, fraction, seconds left). When `cancel` is set (or returns true), the search
-        ends; the best so far is returned and `origin['cancelled']` is true.
+        Gets (what, fraction, seconds left, least criterion); nan is unknown. When `cancel` is set
+        (or returns true), the search ends; the best so far is returned and `origin['cancelled']`
+        is true.
     found
         Gets the motion of each start that ended with one that keeps the limits, and its criterion.
 
@@ -128,7 +129,7 @@ def design_excitation(
     design_options.require_times(period, sampling_rate, measuring_time)
     first = design_options.initial_trajectory(initial, model)
     if progress is not None:
-        progress('checking the request', 0.0, float('nan'))
+        progress('checking the request', 0.0, float('nan'), float('nan'))
     base = model.base_parameters(shared=shared, reduced=reduced)
     problem = build_design_problem(
         model,
@@ -165,7 +166,7 @@ def design_excitation(
         again = searched(0, problem.trajectory(most_informative_motion(problem)[2]))
         design = max(design, again, key=lambda found: found.figures['rank'])
     if progress is not None:
-        progress(f'done, criterion {design.figures["criterion"]:.6g}', 1.0, 0.0)
+        progress('done', 1.0, 0.0, design.figures['criterion'])
     return design
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
 from pkm_identification.excitation.excitation_design import is_design
 from pkm_identification.excitation.motion_figures import noise_covariance
+from pkm_identification.excitation.search.workers import Found, Progress
 from pkm_identification.excitation_options import LIMITS, NOISE, SEARCH
 from pkm_identification.option import check_values
 from pkm_identification.result.reading import load_result
@@ -39,9 +40,9 @@ class DesignRequest:
 def design_motion(
     request: DesignRequest,
     model: ClosedChainModel,
-    progress: Callable[[str, float | None, float], None] | None = None,
+    progress: Progress | None = None,
     cancel: threading.Event | None = None,
-    found: Callable[[FourierTrajectory, float], None] | None = None,
+    found: Found | None = None,
 ) -> ExcitationDesign:
     """Search for a trajectory; its `origin` tells the noise, and whether it was cancelled.
 

@@ -46,17 +46,17 @@ def test_fractions_grow_and_motions_are_told_as_they_are_found(model, workers):
     assert sorted(value for _, value in found) == sorted(filter(np.isfinite, objectives))
     best, _ = min(found, key=lambda pair: pair[1])
     assert best.to_dict() == design.trajectory.to_dict()
-    fractions = [fraction for _, fraction, _ in told]
+    fractions = [fraction for _, fraction, *_ in told]
     assert fractions[0] == 0.0 and fractions[-1] == 1.0
     assert fractions == sorted(fractions)
     assert len(set(fractions)) > 4
-    left = np.array([seconds for *_, seconds in told])
+    left = np.array([seconds for _, _, seconds, _ in told])
     assert np.isnan(left[0]) and left[-1] == 0.0
     assert np.all(left[~np.isnan(left)] >= 0.0)
-    assert told[-2][0].startswith('4 of 4 starts, criterion -')
+    assert told[-2][0] == '4 of 4 starts' and told[-2][3] < 0.0
     # one figure with one name: of the search, of its end, and of the file
     criterion = design.figures['criterion']
-    assert told[-1][0] == f'done, criterion {criterion:.6g}'
+    assert told[-1][0] == 'done' and told[-1][3] == criterion
     assert criterion == pytest.approx(min(filter(np.isfinite, objectives)), abs=0.05)
 
 
@@ -78,8 +78,8 @@ def test_time_left_is_what_the_pace_so_far_needs(monkeypatch):
 def test_cancelling_keeps_the_best_so_far(model, workers, kind):
     stop = threading.Event()
 
-    def progress(text, fraction, left):
-        if 'criterion' in text and fraction > 0.2:
+    def progress(text, fraction, left, criterion):
+        if np.isfinite(criterion) and fraction > 0.2:
             stop.set()
 
     cancel = stop if kind == 'event' else stop.is_set
@@ -102,7 +102,7 @@ def test_cancelled_from_the_beginning(model):
 @both
 @pytest.mark.parametrize('error', [RuntimeError, KeyboardInterrupt])
 def test_an_error_of_the_caller_leaves_no_process_behind(model, workers, error):
-    def progress(text, fraction, left):
+    def progress(text, fraction, left, criterion):
         if fraction > 0.1:
             raise error('of the caller')
 

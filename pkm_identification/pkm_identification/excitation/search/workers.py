@@ -21,7 +21,8 @@ from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation.search.design_problem import DesignProblem
 from pkm_identification.excitation.search.improve import Improved, Start, improve
 
-Progress = Callable[[str, float, float], None]
+# What is done, fraction, seconds left (nan: unknown), least criterion (nan: none yet).
+Progress = Callable[[str, float, float, float], None]
 Found = Callable[[FourierTrajectory, float], None]  # a motion that keeps the limits, criterion
 Cancel = Callable[[], bool] | threading.Event
 
@@ -35,8 +36,8 @@ _problems: dict[str, DesignProblem] = {}  # of this process, so that a robot is 
 class Monitor:
     """Collects how far all starts are and tells it; knows whether to stop.
 
-    `progress` gets a text with the names of the criteria, the fraction done and the seconds
-    left (nan while unknown); `ended` gets what became of each start.
+    `progress` gets how many starts have ended, the fraction done, the seconds left and the least
+    criterion so far; `ended` gets what became of each start.
     """
 
     def __init__(
@@ -85,10 +86,8 @@ class Monitor:
         left = elapsed * (1.0 - fraction) / fraction if fraction > TELLING else float('nan')
         ended = sum(f >= 1.0 for f in self._fractions.values())
         shown = min(value, self._best)
-        text = f'{ended} of {self._count} starts'
-        if np.isfinite(shown):
-            text += f', criterion {shown:.6g}'
-        self._progress(text, SEARCH * fraction, left)
+        criterion = float(shown) if np.isfinite(shown) else float('nan')
+        self._progress(f'{ended} of {self._count} starts', SEARCH * fraction, left, criterion)
 
 
 def improve_in_processes(
