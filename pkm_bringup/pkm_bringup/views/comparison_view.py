@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pkm_bringup.views.console import print_table
+from pkm_bringup.views.parameter_labels import parameter_label
 from pkm_bringup.views.validation_view import EPS_RA, TO_TRUTH, TO_TRUTH_IN_BAND, explained
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.model_selection.model_comparison import Candidate, best
@@ -85,7 +86,7 @@ def plot_comparison(candidates: Sequence[Candidate], model: ClosedChainModel, pa
     done = [candidate for candidate in candidates if candidate.result is not None]
     count = max((len(each.result.names) for each in done if each.result), default=1)
     height = max(5.0, 1.5 + 0.3 * count, 1.5 + 0.5 * len(candidates))
-    figure = Figure(figsize=(14, height), layout='constrained')
+    figure = Figure(figsize=(16, height), layout='constrained')
     axes = figure.subplots(1, 2, width_ratios=(2, 3))
     _draw_errors(axes[0], candidates)
     _draw_parameters(axes[1], done, model)
@@ -131,7 +132,12 @@ def _draw_errors(axis: Any, candidates: Sequence[Candidate]) -> None:
 
 def _draw_parameters(axis: Any, done: Sequence[Candidate], model: ClosedChainModel) -> None:
     """Relative standard deviation of each parameter, one mark a candidate."""
-    names = list(dict.fromkeys(name for each in done if each.result for name in each.result.names))
+    labels: dict[str, str] = {}
+    for each in done:
+        if each.result:
+            pairs = zip(each.result.names, each.result.expressions, strict=True)
+            labels |= {name: parameter_label(text) for name, text in pairs if name not in labels}
+    names = list(labels)
     place = {name: len(names) - 1 - index for index, name in enumerate(names)}
     for number, candidate in enumerate(done):
         result, found = candidate.result, candidate.identifiability
@@ -151,7 +157,7 @@ def _draw_parameters(axis: Any, done: Sequence[Candidate], model: ClosedChainMod
     threshold = done[0].identifiability.threshold if done and done[0].identifiability else 15.0
     axis.axvline(threshold, color='0.3', linestyle='--', linewidth=1)
     axis.set_xscale('log')
-    axis.set_yticks(list(place.values()), list(place), fontsize='x-small')
+    axis.set_yticks(list(place.values()), list(labels.values()), fontsize='x-small')
     axis.set_ylim(-0.6, len(names) - 0.4)
     axis.set_xlabel('relative standard deviation [%]')
     axis.set_title(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pkm_bringup.outputs import write_output
+from pkm_bringup.views.parameter_labels import parameter_label
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.margins import ASSEMBLED, FeasibilityReport
 from pkm_dynamics.trajectories import Trajectory
@@ -16,10 +17,9 @@ from pkm_identification.arrays import Array
 from pkm_identification.model_selection.identifiability import sizes_of_differences
 
 RATE, INSTANTS = 200.0, (1000, 20000)  # [Hz] of the curves, and how many instants they have
-LONGEST_NAME = 34
 WELL_KNOWN = 0.15  # standard deviation over nominal value, up to which a parameter is identified
 NEAR = 3.0  # of the span of the curves: limits further away are left out
-WIDTH, HEIGHT = 15.0, 8.5  # [in]
+WIDTH, HEIGHT = 17.0, 8.5  # [in]
 ROW = 0.19  # [in] of one parameter
 LIMIT: dict[str, Any] = {'color': '0.4', 'linestyle': ':', 'linewidth': 1.2}  # its lines
 COLOURS = {'good': 'tab:blue', 'poor': 'tab:orange', 'broken': 'tab:red'}
@@ -143,6 +143,7 @@ def _plot_deviations(
     sizes = np.maximum(np.abs(base.matrix @ given), sizes_of_differences(base.matrix, given))
     nominal = dict(zip(base.names, sizes, strict=True))
     units = dict(zip(base.names, base.units, strict=True))
+    expressions = dict(zip(base.names, base.expressions, strict=True))
     names = list(deviations)
     rows = np.arange(len(names))
     sizes = np.array([deviations[name] for name in names])
@@ -164,7 +165,8 @@ def _plot_deviations(
         label='|nominal value|, or size of equal parts',
     )
     axis.set_xscale('log')
-    axis.set_yticks(rows, [_short(name, units.get(name, '')) for name in names], fontsize='x-small')
+    labels = [parameter_label(expressions.get(name, name), units.get(name, '')) for name in names]
+    axis.set_yticks(rows, labels, fontsize='x-small')
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.set_xlabel('in the unit of the parameter')
     axis.set_title(f'expected standard deviations of {runs}', fontsize='medium', loc='right')
@@ -172,8 +174,3 @@ def _plot_deviations(
     axis.figure.legend(
         *axis.get_legend_handles_labels(), fontsize='x-small', loc='outside lower center'
     )
-
-
-def _short(name: str, unit: str) -> str:
-    shown = name if len(name) <= LONGEST_NAME else f'{name[: LONGEST_NAME - 1]}…'
-    return f'{shown} [{unit}]' if unit else shown
