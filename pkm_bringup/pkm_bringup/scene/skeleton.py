@@ -103,16 +103,29 @@ class Skeleton:
     def _stroke(self, joint: Joint) -> tuple[float, float, float, float]:
         """Ends of a slide, and the lengths of tube and rod of a telescope, 0 for a rail [m].
 
-        A telescope looks like one between its shortest length and home, and up to its longest one
-        where it is less than twice as long as at home.
+        What slides on the base is a carriage on a rail, wherever its zero is. A telescope hangs on
+        a link that moves and never gets as short as nothing; lengths against its axis are negative.
+        It looks like one between its shortest length and home, and up to its longest one where it
+        is less than twice as long as at home.
         """
         home, limit = self._home[joint.name], joint.limit
         far = 0.6 * self.size
         lower, upper = max(limit.lower, home - far), min(limit.upper, home + far)
-        if lower <= 0.05 * self.size:
+        side = -1.0 if upper < 0.0 else 1.0
+        shortest, longest = sorted((abs(lower), abs(upper)))
+        if lower * upper <= 0.0 or shortest <= 0.05 * self.size or self._stands(joint.parent):
             return lower, upper, 0.0, 0.0
-        tube = max(lower, 0.5 * home)
-        return lower, upper, tube, min(upper - tube, home)
+        tube = max(shortest, 0.5 * abs(home))
+        return lower, upper, side * tube, side * min(longest - tube, abs(home))
+
+    def _stands(self, link: str) -> bool:
+        """Whether a link is the base, or fixed to it."""
+        above = {joint.child: joint for joint in self._description.joints}
+        while link != self._description.base_link:
+            if link not in above or above[link].type != 'fixed':
+                return False
+            link = above[link].parent
+        return True
 
     def _rails(self, joint: Joint) -> Mesh:
         """Return a rail over the stroke, or the tube of a telescope, in the parent's frame."""
@@ -127,8 +140,8 @@ class Skeleton:
 
     def _piston(self, joint: Joint) -> Mesh:
         """Return the rod of a telescope, or a block on a rail, in the child's frame."""
-        _, _, tube, long = self._stroke(joint)
-        if tube and long > FAR * self.size:
+        _, _, _, long = self._stroke(joint)
+        if abs(long) > FAR * self.size:
             return rod(-long * joint.axis, 0.0 * joint.axis, self._radius)
         block = box([k * self._radius for k in (5.0, 5.0, 8.0)])
         return block.moved(np.zeros(3), along(joint.axis))
