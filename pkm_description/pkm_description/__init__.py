@@ -33,6 +33,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         'Payload': 'payload',
         'PkmError': 'errors',
         'Pose': 'description',
+        'RedundantActuationError': 'errors',
         'Ripple': 'description',
         'SimulationError': 'errors',
         'TrajectoryError': 'errors',

@@ -23,6 +23,7 @@ from pkm_description.errors import FeasibilityError as FeasibilityError
 from pkm_description.errors import KinematicsError as KinematicsError
 from pkm_description.errors import ModelFileError as ModelFileError
 from pkm_description.errors import PkmError as PkmError
+from pkm_description.errors import RedundantActuationError as RedundantActuationError
 from pkm_description.errors import SimulationError as SimulationError
 from pkm_description.errors import TrajectoryError as TrajectoryError
 from pkm_description.errors import UnderactuatedError as UnderactuatedError

@@ -59,9 +59,11 @@ class Assembly:
     def __init__(self, description: Description) -> None:
         self.description = description
         self.tree = KinematicTree.from_description(description)
-        #: Velocity coordinates (n_a,) of the actuated joints.
+        #: Actuated joints whose positions determine the configuration.
+        self.actuated_joints = description.coordinate_joints
+        #: Velocity coordinates (n_a,) of these.
         self.actuated_coordinates = np.array(
-            [self.tree.coordinate_of(name) for name in description.actuated_joints], dtype=int
+            [self.tree.coordinate_of(name) for name in self.actuated_joints], dtype=int
         )
         self.layout = TreeLayout.build(self.tree)
 
@@ -232,7 +234,7 @@ class Assembly:
         Starts at `initial` (home when absent) and moves the actuators there in steps
         that are halved until the loops stay closed. Raises ConvergenceError.
         """
-        names = self.description.actuated_joints
+        names = self.actuated_joints
         if isinstance(actuated, Mapping):
             missing = [name for name in names if name not in actuated]
             if missing:

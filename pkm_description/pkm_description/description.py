@@ -323,6 +323,19 @@ class EncoderAndDrive:
 
 
 @dataclass(frozen=True)
+class RedundantActuation:
+    """Drives beyond the degrees of freedom, and how forces are shared among all drives.
+
+    Of the forces that make a motion those are taken whose sum of ((force - preload) / scale)^2 is
+    least. `scale` and `preload` (n_a,) [N, N m] are in the order of the actuators.
+    """
+
+    drives: tuple[str, ...]  # their positions follow from those of the others
+    scale: Array
+    preload: Array
+
+
+@dataclass(frozen=True)
 class Description:
     """A closed-chain robot as read from a URDF and its sidecar YAML.
 
@@ -352,6 +365,9 @@ class Description:
     # of this machine, by joint, or by motor with that side; no part of the digest
     calibration: Mapping[str, EncoderAndDrive] = field(default_factory=dict)
     idle_spins: tuple[IdleSpin, ...] = ()
+    redundant_actuation: RedundantActuation | None = None
+    # drives beyond the actuators, which then are coordinates alone: `coordinate_description`
+    followers: tuple[Actuator, ...] = ()
 
     def link(self, name: str) -> Link:
         """Return the link of that name."""
@@ -368,6 +384,13 @@ class Description:
         Free joints (degrees of freedom without a drive) stand at the end.
         """
         return [actuator.joint for actuator in self.actuators]
+
+    @property
+    def coordinate_joints(self) -> list[str]:
+        """Names of the actuated joints whose positions determine the configuration."""
+        redundant = self.redundant_actuation
+        beyond = () if redundant is None else redundant.drives
+        return [name for name in self.actuated_joints if name not in beyond]
 
     @property
     def driven_joints(self) -> list[str]:

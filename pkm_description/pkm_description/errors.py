@@ -39,6 +39,10 @@ class UnderactuatedError(PkmError):
     """A robot with degrees of freedom that have no drive is asked to be commanded."""
 
 
+class RedundantActuationError(PkmError):
+    """A robot with more drives than degrees of freedom is used for what does not support it."""
+
+
 class ExportError(PkmError):
     """A description cannot be written in the requested format."""
 

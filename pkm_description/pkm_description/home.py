@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def close_at_home(
         ) from None
     _check_closed(search, result.configuration)
     configuration = result.configuration
-    if assembly.mobility(configuration) > len(description.actuators):
+    if assembly.mobility(configuration) > len(assembly.actuated_joints):
         description, configuration = without_idle_spins(description, configuration)
         assembly = Assembly(description)
     _check_mobility(assembly, configuration)
@@ -52,7 +53,7 @@ def close_at_home(
     moved = tuple(
         f"home: actuated joint '{name}' is declared at {guess[name]:.9g} but the loops close "
         f'with it at {joints[name]:.9g}'
-        for name in description.actuated_joints
+        for name in assembly.actuated_joints
         if name in guess and abs(joints[name] - guess[name]) > HOME_TOLERANCE
     )
     return dataclasses.replace(
@@ -148,11 +149,14 @@ def _owner(assembly: Assembly, row: int) -> str:
 def _check_mobility(assembly: Assembly, configuration: Configuration) -> None:
     """One actuator or free joint a degree of freedom, and independent ones."""
     description = assembly.description
-    freedom, n_a = assembly.mobility(configuration), len(description.actuators)
+    freedom, n_a = assembly.mobility(configuration), len(assembly.actuated_joints)
     if freedom == n_a and mobility.actuation_margin(assembly, configuration) >= mobility.SINGULAR:
         return
     free = description.free_joints
-    have = _counted(description.driven_joints, 'actuated joint')
+    redundant = description.redundant_actuation
+    driven = assembly.actuated_joints if redundant else description.driven_joints
+    have = _counted(driven, 'actuated joint')
+    have += f' beside {_counted(redundant.drives, "redundant drive")}' if redundant else ''
     have += f' and {_counted(free, "free joint")}' if free else ''
     message = f"robot '{description.name}' has mobility {freedom} at home but {have}"
     if freedom == n_a:
@@ -174,6 +178,11 @@ def _check_mobility(assembly: Assembly, configuration: Configuration) -> None:
             f'; not independent of the others: {listed(dependent)} (every degree of freedom takes '
             'one actuator)'
         )
+        if 0 < freedom == n_a - len(dependent) and not (free or moving or redundant):
+            message += (
+                '; where they are redundant drives, the YAML should say '
+                f'`redundant_actuation: {{drives: [{", ".join(dependent)}]}}`'
+            )
     if freedom < n_a:
         message += _overconstrained_hint(assembly, configuration)
     raise DescriptionError(message)
@@ -237,5 +246,5 @@ def _check_home(description: Description, pose: Pose) -> None:
         )
 
 
-def _counted(names: list[str], what: str) -> str:
+def _counted(names: Collection[str], what: str) -> str:
     return f'{len(names)} {what}{"" if len(names) == 1 else "s"} ({", ".join(names)})'

@@ -47,7 +47,7 @@ class HomeSearch:
         if home_given and tree.floating_body >= 0:
             self._free[tree.floating] = False
         elif not home_given:
-            actuated = set(assembly.description.actuated_joints)
+            actuated = set(assembly.actuated_joints)
             held = [name in requirements.guess and name in actuated for name in tree.joint_names]
             self._free[self._coordinates[held]] = False
         self._groups = self._independent_groups()

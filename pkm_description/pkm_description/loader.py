@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from pkm_description import checks, sidecar
+from pkm_description.actuation.redundant_drives import with_redundant_actuation
 from pkm_description.description import Description
 from pkm_description.description_files import SDF, read_text, read_urdf, sidecar_of, split_arguments
 from pkm_description.drives import read_drive_terms
@@ -186,6 +187,7 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
     checks.check_constraints(description)
     for constraint in description.constraints:
         check_constraint_friction(constraint)
+    description = with_redundant_actuation(description)
     description = replace(description, same_design=sidecar.designs_of(extra, description))
     description = close_at_home(description, home_given, guess)
     check_sections(description)

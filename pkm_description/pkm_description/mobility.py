@@ -115,7 +115,7 @@ def dependent_actuators(assembly: Assembly, configuration: Configuration) -> lis
     rows = locked_jacobian(assembly, configuration)
     n_r = len(rows) - len(assembly.actuated_coordinates)
     names, rank = [], numerical_rank(rows[:n_r])
-    for index, name in enumerate(assembly.description.actuated_joints):
+    for index, name in enumerate(assembly.actuated_joints):
         grown = numerical_rank(rows[: n_r + index + 1])
         if grown == rank:
             names.append(name)
@@ -134,7 +134,7 @@ def find_inconsistency(assembly: Assembly, home: Configuration) -> Inconsistency
         return None
     tolerance = max(CONSISTENCY, 2.0 * float(np.max(np.abs(residual))))
     for name, coordinate in zip(
-        assembly.description.actuated_joints, assembly.actuated_coordinates, strict=True
+        assembly.actuated_joints, assembly.actuated_coordinates, strict=True
     ):
         scale = assembly.size if assembly.tree.lengths[coordinate] else 1.0
         # Near the end of its reach a mechanism opens in one direction; that is no fault.

@@ -19,7 +19,7 @@ from pkm_description.xml_elements import suggestion
 MAX_CHARACTERS = 1_000_000
 KEYS = (
     *('title', 'home', 'base', 'platform', 'actuated_joints'),
-    *('gravity', 'free_joints', 'same_design'),
+    *('gravity', 'free_joints', 'redundant_actuation', 'same_design'),
     *('zero_parameters', 'equal_parameters', 'reduced_models'),
     *('friction', 'transition_velocity', 'rotor_inertia', 'drives', 'transmissions', 'side'),
     *('simulation', 'workspace', 'benchmark_circle', 'sources', 'notes'),

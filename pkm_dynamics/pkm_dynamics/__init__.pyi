@@ -9,6 +9,8 @@ from pkm_dynamics.motion import PlatformMotion as PlatformMotion
 from pkm_dynamics.parameters.base_parameters import BaseParameters as BaseParameters
 from pkm_dynamics.presets import preset as preset
 from pkm_dynamics.presets import preset_names as preset_names
+from pkm_dynamics.redundant_model import RedundantModel as RedundantModel
+from pkm_dynamics.redundant_model import mechanism_model as mechanism_model
 from pkm_dynamics.simulation import PlantEffects as PlantEffects
 from pkm_dynamics.simulation import SimulatedPlant as SimulatedPlant
 from pkm_dynamics.trajectories import Trajectory as Trajectory

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description import Description, with_drive_terms, with_load_friction
+from pkm_description.actuation.redundant_drives import refuse_redundant_actuation
 from pkm_description.errors import UnderactuatedError
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.dynamic_model import DynamicModel
@@ -128,7 +129,11 @@ class ClosedChainModel(DynamicModel):
 
 
 def require_drives(model: ClosedChainModel, use: str) -> None:
-    """Raise UnderactuatedError where a degree of freedom has no drive; says what `use` needs it."""
+    """Refuse robots without exactly one drive a degree of freedom; says what `use` needs it.
+
+    Raises UnderactuatedError where one has no drive, RedundantActuationError where there are more.
+    """
+    refuse_redundant_actuation(model.description, use)
     names = ', '.join(f"'{name}'" for name in model.free_joints)
     if names:
         raise UnderactuatedError(

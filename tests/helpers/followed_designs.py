@@ -24,10 +24,14 @@ UNDRIVEN = 'cart_pendulum'  # in part: it has no excitation
 
 
 def robots() -> list[pkm_description.Description]:
-    """The library, robots with ball joints at both ends of rods, the examples, one by chance."""
+    """The library, robots with ball joints at both ends of rods, the examples, one by chance.
+
+    Robots with redundant drives have no excitation.
+    """
     names = [name for name in pkm_description.library() if name != UNDRIVEN]
     names += ['delta rods:=ball', 'h4 rods:=ball', *map(str, EXAMPLES)]
-    return [*map(pkm_description.load, names), skew_hexapod()]
+    found = [*map(pkm_description.load, names), skew_hexapod()]
+    return [each for each in found if each.redundant_actuation is None]
 
 
 def followed(description: pkm_description.Description) -> str:

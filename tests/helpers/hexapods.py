@@ -11,8 +11,11 @@ from pkm_description import Description, loads
 BODY = inertial(1.0, (0.0, 0.0, 0.0), 0.1 * np.eye(3))
 
 
-def hexapod_between(base, top, home, aperture: float | None = None) -> Description:
-    """6-UPS from joints `base` (6, 3) to `top` (6, 3) of a platform at `home` (3,)."""
+def hexapod_between(base, top, home, aperture: float | None = None, more: str = '') -> Description:
+    """Struts (UPS) from `base` (n, 3) to `top` (n, 3) of a platform at `home` (3,).
+
+    `more` is further text of the YAML.
+    """
     parts = [
         '<link name="base_link"/>',
         '<link name="platform">',
@@ -20,7 +23,7 @@ def hexapod_between(base, top, home, aperture: float | None = None) -> Descripti
         '</link>',
         joint('float', 'floating', 'base_link', 'platform'),
     ]
-    for k in range(6):
+    for k in range(len(base)):
         n = k + 1
         along = home + top[k] - base[k]
         along /= np.linalg.norm(along)
@@ -77,8 +80,8 @@ def hexapod_between(base, top, home, aperture: float | None = None) -> Descripti
                 (0, 0, 1),
             ),
         ]
-    parts.append(control([f'drive{n}' for n in range(1, 7)]))
-    extra = '' if aperture is None else f'workspace: {{aperture: {aperture}}}\n'
+    parts.append(control([f'drive{n + 1}' for n in range(len(base))]))
+    extra = more if aperture is None else f'{more}workspace: {{aperture: {aperture}}}\n'
     return loads(robot('hexapod', parts), f'home: {{position: {list(map(float, home))}}}\n' + extra)
 
 
@@ -91,6 +94,18 @@ def hexapod(symmetric: bool = True, aperture: float | None = None) -> Descriptio
     if not symmetric:
         b[0] += [0.02, 0.03, 0.05]
     return hexapod_between(a, b, np.array([0.0, 0.0, 0.7]), aperture)
+
+
+def seven_struts(more: str = 'redundant_actuation: {drives: [drive7]}\n') -> Description:
+    """Asymmetric hexapod with a seventh strut in the middle: one drive too many."""
+    rng = np.random.default_rng(5)
+    base = np.radians([-10, 10, 110, 130, 230, 250])
+    top = np.radians([-50, 50, 70, 170, 190, 290])
+    a = np.stack([0.6 * np.cos(base), 0.6 * np.sin(base), 0 * base], axis=1)
+    b = np.stack([0.3 * np.cos(top), 0.3 * np.sin(top), 0 * top], axis=1)
+    a, b = (np.vstack([ends, [0.05, -0.03, 0.0]]) for ends in (a, b))
+    home = np.array([0.0, 0.0, 0.7])
+    return hexapod_between(a, b + 0.02 * rng.uniform(-1, 1, b.shape), home, more=more)
 
 
 def griffis_duffy(fraction: float) -> Description:

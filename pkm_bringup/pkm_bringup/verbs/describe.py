@@ -44,6 +44,7 @@ def run(arguments: Any) -> int:
     from pkm_bringup.outputs import check_output
     from pkm_bringup.views.overview_text import print_overview
     from pkm_description import load
+    from pkm_description.actuation.redundant_drives import refuse_redundant_actuation
 
     describe_workspace.check_options(arguments)
     if arguments.picture:
@@ -53,10 +54,12 @@ def run(arguments: Any) -> int:
         description = load(arguments.robot)
         content = _figures(description, arguments, update)
         wanted = (arguments.contributions, arguments.motion, arguments.workspace, arguments.plot)
+        if any(wanted):
+            refuse_redundant_actuation(description, 'a workspace or the contributions to forces')
         if any(wanted) or arguments.picture:
-            from pkm_dynamics import ClosedChainModel
+            from pkm_dynamics import mechanism_model
 
-            model = ClosedChainModel(description)
+            model = mechanism_model(description)
         if arguments.contributions or arguments.motion:
             update('forces of the motion')
             content['contributions'] = describe_contributions.figures(model, arguments.motion)
@@ -93,13 +96,13 @@ def _figures(
 
     def make() -> dict[str, Any]:
         from pkm_bringup.views.overview import base_figures, overview, ranks
-        from pkm_dynamics import ClosedChainModel
+        from pkm_dynamics import mechanism_model
 
         update('base parameters; the first run compiles')
-        model = ClosedChainModel(description)
+        model = mechanism_model(description)
         base = model.base_parameters(shared=shared, reduced=reduced)
         figures = base_figures(base, arguments.base)
-        return {**overview(model), 'ranks': ranks(model), 'base_parameters': figures}
+        return {**overview(description, model), 'ranks': ranks(model), 'base_parameters': figures}
 
     sources = sources_digest('pkm_description', 'pkm_dynamics', 'pkm_bringup')
     key = (description.digest, str(description.path), shared, reduced, arguments.base, sources)

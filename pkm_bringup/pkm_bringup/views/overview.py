@@ -17,9 +17,12 @@ from pkm_description.rotation_formats import rpy_from_rotation
 from pkm_dynamics import BaseParameters, ClosedChainModel
 
 
-def overview(model: ClosedChainModel) -> dict[str, Any]:
-    """Return all that a description says and what follows from it; SI units."""
-    description = model.description
+def overview(description: Description, model: ClosedChainModel) -> dict[str, Any]:
+    """Return all that a description says and what follows from it; SI units.
+
+    `model` is that of the mechanism: `pkm_dynamics.mechanism_model`.
+    """
+    redundant = description.redundant_actuation
     assembly = Assembly(description)
     rows = {item.name: item for item in constraint_rows(assembly)}
     moving = [bool(np.any(row)) for row in assembly.tree.ancestors]
@@ -34,6 +37,7 @@ def overview(model: ClosedChainModel) -> dict[str, Any]:
             _fields(spin, 'body', 'axis', 'stopped_by') for spin in description.idle_spins
         ],
         'drives': description.driven_joints,
+        'redundant_drives': [] if redundant is None else list(redundant.drives),
         'free_joints': description.free_joints,
         'home': _home(model, assembly),
         'closing_rows': sum(item.rows for item in rows.values()),

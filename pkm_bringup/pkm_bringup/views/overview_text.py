@@ -62,6 +62,8 @@ def _print_head(content: dict[str, Any]) -> None:
 def _counted(content: dict[str, Any]) -> str:
     drives, free = len(content['drives']), content['free_joints']
     text = f'{drives} drive{"" if drives == 1 else "s"}'
+    redundant = content['redundant_drives']
+    text += f', {len(redundant)} of them redundant ({", ".join(redundant)})' if redundant else ''
     return text + (f' and {len(free)} free ({", ".join(free)})' if free else '')
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from pkm_description.actuation.redundant_drives import refuse_redundant_actuation
 from pkm_description.description import Description
 from pkm_description.errors import ExportError
 from pkm_description.exporters.exported import Exported, refuse_losses, with_remarks
@@ -59,6 +60,8 @@ def build_export(
     ExportError
         If the format or the form is unknown, or the format cannot hold what the
         description says.
+    RedundantActuationError
+        If the robot has more drives than degrees of freedom.
     """
     if format not in FORMATS:
         raise ExportError(
@@ -67,6 +70,7 @@ def build_export(
     forms = FORMATS[format]
     if form is not None and form not in forms:
         raise ExportError(f"{format} has no form '{form}'; its forms are {', '.join(forms)}")
+    refuse_redundant_actuation(description, 'an export')
     exported = _BUILDERS[format](description, form or forms[0])
     if strict:
         refuse_losses(description.name, format, exported.losses)

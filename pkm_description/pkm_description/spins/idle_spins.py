@@ -208,7 +208,7 @@ def _configurations(assembly: Assembly, home: Configuration) -> Iterator[Configu
     free = np.ones(assembly.tree.n_v, dtype=bool)
     free[assembly.actuated_coordinates] = False
     for name, coordinate in zip(
-        assembly.description.actuated_joints, assembly.actuated_coordinates, strict=True
+        assembly.actuated_joints, assembly.actuated_coordinates, strict=True
     ):
         scale = assembly.size if assembly.tree.lengths[coordinate] else 1.0
         limit = assembly.description.joint(name).limit

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pkm_description import Description
+from pkm_description.actuation.redundant_drives import refuse_redundant_actuation
 from pkm_description.errors import ExportError
 from pkm_description.kinematic_tree import FIXED, FLOATING, PRISMATIC
 from pkm_dynamics.codegen import mechanism_equations as equations
@@ -66,7 +67,10 @@ def build_cpp(
     ------
     ExportError
         A joint of the robot has no drive: nothing here distributes forces then.
+    RedundantActuationError
+        The robot has more drives than degrees of freedom.
     """
+    refuse_redundant_actuation(model.description, 'C++')
     if model.free_joints:
         listed = ', '.join(model.free_joints)
         raise ExportError(f'C++ is written of robots that are driven in full, not with {listed}')

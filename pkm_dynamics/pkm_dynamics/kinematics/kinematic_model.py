@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description import Description, EstimationError, KinematicsError, TrajectoryError
+from pkm_description.actuation.redundant_drives import refuse_redundant_actuation
 from pkm_description.assembly import Assembly
 from pkm_description.description import frozen
 from pkm_description.spins.round_bodies import averaging
@@ -41,6 +42,8 @@ class KinematicModel:
     """
 
     def __init__(self, description: Description) -> None:
+        if description.redundant_actuation is not None:
+            refuse_redundant_actuation(description, 'a ClosedChainModel by itself')
         self.description = description
         self._assembly = Assembly(description)
         self.mechanism, table = build_mechanism(self._assembly)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pkm_description.actuation.redundant_drives import refuse_redundant_actuation
 from pkm_description.errors import TrajectoryError
 from pkm_description.sidecar_sections import read_workspace
 from pkm_dynamics.analysis.apertures import apertures_of_joints
@@ -131,6 +132,7 @@ class Limits:
     """The limits of one robot, safety margins included."""
 
     def __init__(self, model: ClosedChainModel, options: LimitOptions) -> None:
+        refuse_redundant_actuation(model.description, 'the check of limits')
         self.model, self.options = model, options
         self.condition_limit = options.condition_limit
         stroke_margin, velocity_margin = options.stroke_margin, options.velocity_margin

@@ -92,7 +92,7 @@ def parameter_table(assembly: Assembly) -> tuple[ParameterTable, Terms]:
             _add_friction(add, terms, place)
     rotors = [
         (item.joint, item.rotor_inertia, np.eye(tree.n_v)[tree.coordinate_of(item.joint)])
-        for item in description.actuators
+        for item in (*description.actuators, *description.followers)
     ]
     rotors += [(motor.name, motor.rotor_inertia, shaft) for motor, shaft in motors]
     sliding = [joint.name for joint in description.joints if joint.type == 'prismatic']

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description import Description
+from pkm_description.actuation.redundant_drives import refuse_redundant_actuation
 from pkm_description.assembly import Assembly
 from pkm_description.errors import SimulationError
 from pkm_description.friction import without_friction
@@ -40,6 +41,7 @@ class SteppedPlant(ABC):
         effects: PlantEffects | None = None,
         seed: int = 0,
     ) -> None:
+        refuse_redundant_actuation(description, 'a simulator other than MuJoCo')
         self.description = description
         if effects is not None and not effects.friction:
             self.description = without_friction(description)

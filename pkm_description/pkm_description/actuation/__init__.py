@@ -1,0 +1,1 @@
+"""Robots with more drives than degrees of freedom."""
