@@ -412,6 +412,28 @@ def test_a_motion_repeats_that_is_seen_three_times(record, periods, method):
     assert process(data, SignalOptions(period=1.0)).diagnostics.method == 'fourier'
 
 
+@pytest.mark.parametrize('long', [False, True])
+def test_a_recorded_period_that_the_motion_does_not_have_is_left_out(record, long):
+    """The motion has a period of 1 s; one of 0.9 s was written down."""
+    data = replace(record(periods=4), period=0.9)
+    signals = process(in_blocks(data) if long else data)
+    assert signals.diagnostics.method == 'filter'
+    assert 'does not repeat after 0.9 s, the period that was recorded' in signals.warnings[0]
+    for options in (SignalOptions(period=0.9), SignalOptions(method='fourier')):
+        with pytest.raises(EstimationError, match='does not repeat after 0.9 s'):
+            process(data, options)
+    right = process(replace(data, period=1.0))
+    assert right.diagnostics.method == 'fourier' and not right.warnings
+
+
+def test_a_ramp_at_the_end_of_a_periodic_motion_is_no_contradiction(record):
+    data = replace(record(periods=5), period=1.0)
+    fades = np.clip(5.0 - data.time, 0.0, 1.0)[:, None]
+    home = data.positions[0]
+    ended = data.changed(positions=home + fades * (data.positions - home))
+    assert process(ended).diagnostics.method == 'fourier'
+
+
 @pytest.mark.parametrize(
     ('periods', 'given', 'methods'),
     [

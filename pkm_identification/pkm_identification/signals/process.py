@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.effort_filter import EffortFilter
@@ -21,6 +23,9 @@ from pkm_identification.signals.signals import Signals
 # Periods that a motion must show, nearly, so that it is known to repeat: of two that are alike the
 # spread is one difference, which tells no noise from a motion that comes back only about the same
 THRICE = 2.95
+# Of a motion: periods that differ by more are none. Noise and settling of motions that are worth
+# identifying from stay far below it.
+UNLIKE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +37,31 @@ class Examined:
     source: str  # where the period is known from
     skip_periods: int | None  # at the beginning; None: by the settling
     is_found: bool = False  # whether only the data tell the period
+    warnings: tuple[str, ...] = ()  # what a user should know of the period
 
     @cached_property
     def averaged(self) -> Averaged:
         """Mean over the periods."""
         assert self.period is not None
         return average(self.recording, self.period, self.skip_periods)
+
+    @property
+    def unlike(self) -> float:
+        """By how much the positions differ from period to period, of the motion; 0 of one period.
+
+        Of half the axes and periods: a bad axis, a ramp at the end, do not count.
+        """
+        positions = self.averaged.positions
+        apart, last = [], positions.mean[:0].reshape(0, *positions.mean.shape)
+        for some in positions.blocks():
+            block = np.concatenate([last, some])
+            apart.append(np.sqrt(np.mean(np.diff(block, axis=0) ** 2, axis=1) / 2))
+            last = block[-1:]
+        each = np.concatenate(apart)
+        if not len(each):
+            return 0.0
+        size = np.maximum(positions.mean.std(axis=0), np.finfo(float).tiny)
+        return float(np.median(np.median(each, axis=0) / size))
 
     def in_time(self) -> Examined:
         """Return the same without a period that only the data tell."""
@@ -49,7 +73,8 @@ class Examined:
             found = filtered_signals(self.recording, options)
         else:
             found = periodic_signals(self.recording, options, self.source, self.averaged)
-        return replace(found, warnings=(*found.warnings, *self._not_done(options)))
+        said = (*self.warnings, *found.warnings, *self._not_done(options))
+        return replace(found, warnings=said)
 
     def _not_done(self, options: SignalOptions) -> list[str]:
         """Say what a recording that is read in blocks would have got in memory."""
@@ -120,4 +145,19 @@ def examine(recording: Recording, options: SignalOptions) -> Examined:
     if options.method == 'fourier' and period is None:
         raise EstimationError('the motion has no period that could be found; give period=')
     own = None if options.method in IN_TIME else period
-    return Examined(recording, own, source, options.skip_periods, is_found)
+    found = Examined(recording, own, source, options.skip_periods, is_found)
+    return found if own is None or is_found else _checked(found, options)
+
+
+def _checked(found: Examined, options: SignalOptions) -> Examined:
+    """Leave out a period that the data contradict; EstimationError where it was asked for."""
+    assert found.period is not None
+    if found.recording.duration < 2 * found.period or (unlike := found.unlike) <= UNLIKE:
+        return found
+    said = (
+        f'{found.recording.name}: the motion does not repeat after {found.period:.7g} s, the '
+        f'period that was {found.source}: from one to the next it differs by {100 * unlike:.0f} %'
+    )
+    if options.period or options.method == 'fourier':
+        raise EstimationError(f'{said}; give the period of the motion, or none')
+    return replace(found, period=None, warnings=(f'{said}; no period is used',))
