@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from report_pages import (
+    Reader,
+    check_in_a_browser,
+    check_numbers,
+    check_parameters,
+    check_validation,
+    same,
+)
 
 import pkm_description
 from pkm_bringup import cli
@@ -33,69 +39,7 @@ from pkm_identification.datasets.bags.bag_writer import BagWriter
 from pkm_identification.datasets.bags.message_types import complete_typestore, jazzy_typestore
 from pkm_identification.excitation import excitation_path, load_excitation
 
-BROWSERS = ('chromium', 'chromium-browser', 'google-chrome')
-FLAGS = (
-    *('--headless=new', '--no-sandbox', '--disable-dev-shm-usage', '--no-first-run'),
-    *('--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'),
-    *('--virtual-time-budget=5000', '--enable-logging=stderr', '--allow-file-access-from-files'),
-)
 STATES = 'pkm_msgs/msg/ControllerState'
-LARGEST = 5_000_000  # bytes of a page
-FRAMES = """<!doctype html><iframe id="wide" style="width: 1280px" src="report.html"></iframe>
-<iframe id="phone" style="width: 390px" src="report.html"></iframe><script>
-addEventListener('load', () => { for (const frame of document.querySelectorAll('iframe')) {
-  const page = frame.contentDocument, root = page.documentElement;
-  const drawn = [...page.querySelectorAll('svg')].filter(each => each.getBBox().width > 0);
-  frame.dataset.overflow = root.scrollWidth - frame.clientWidth;
-  frame.dataset.drawn = drawn.length;
-} });</script>"""
-
-
-class Reader(HTMLParser):
-    """Tables by section as texts and numbers, and the values that are embedded."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tables, self.sections, self.numbers, self.svg = {}, [], [], 0
-        self._cell = self._value = self._script = None
-        self.embedded = ''
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        if tag == 'section':
-            self.sections.append(given.get('id', 'verdict'))
-        elif tag == 'table':
-            self.tables.setdefault(self.sections[-1], []).append([])
-        elif tag == 'tr':
-            self.tables[self.sections[-1]][-1].append([])
-        elif tag in ('td', 'th'):
-            self._cell, self._value = '', None
-        elif tag == 'data':
-            self._value = float(given['value'])
-            self._shown = ''
-        elif tag == 'svg':
-            self.svg += 1
-        self._script = given.get('id') if tag == 'script' else None
-
-    def handle_data(self, data):
-        if self._script == 'values':
-            self.embedded += data
-        if self._cell is not None:
-            self._cell += data
-
-    def handle_endtag(self, tag):
-        if tag in ('td', 'th'):
-            row = self.tables[self.sections[-1]][-1][-1]
-            row.append(self._cell if self._value is None else self._value)
-            if self._value is not None:
-                self.numbers.append((self._cell, self._value))
-            self._cell = None
-
-
-def same(found, expected):
-    """Whether JSON values are equal, with None where there is no finite number."""
-    return json.loads(json.dumps(found)) == json.loads(json.dumps(expected))
 
 
 def record(path, trajectory, periods, seed):
@@ -139,23 +83,14 @@ def made(tmp_path_factory):
 
 def test_parameters_are_those_of_the_model_file(made):
     folder, _, page = made
-    model = yaml.safe_load((folder / 'model.yaml').read_text())
-    header, *rows = next(table for table in page.tables['parameters'] if table[0][0] == 'parameter')
-    assert header[-1] == 'stands for' and len(rows) == len(model['parameters'])
-    for row, told in zip(rows, model['parameters'], strict=True):
-        name, value, deviation, relative, low, high, unit, expression = row
-        assert (name, value, unit) == (told['name'], told['value'], told['unit'])
-        assert deviation == pytest.approx(told['standard_deviation'], rel=1e-12)
-        assert [low, high] == pytest.approx(told['interval'], rel=1e-9)
-        assert (expression or name) == told['expression']
+    check_parameters(page, folder / 'model.yaml')
     assert page.sections[0] == 'verdict'
 
 
 def test_every_number_is_embedded_in_full_and_written_as_on_a_terminal(made):
     _, report, page = made
     assert len(page.numbers) > 60
-    assert all(text == cell_text(value) or float(text) == value for text, value in page.numbers)
-    assert page.svg == 7 and report.stat().st_size < LARGEST
+    check_numbers(page, report, pictures=7)
 
 
 def test_values_are_those_of_the_other_verbs(made, prints):
@@ -164,8 +99,7 @@ def test_values_are_those_of_the_other_verbs(made, prints):
     model, other = folder / 'model.yaml', str(folder / 'other.npz')
     words = ('validate', other, '--robot', 'five_bar', '--model', model, '--json')
     validated = json.loads(prints(*words))
-    found = told['validations'][other]
-    assert all(same(found[key], validated[key]) for key in found)
+    check_validation(page, other, validated)
     assert list(told['fits']) == [str(folder / 'known.npz')]
     looked = json.loads(prints('data', folder / 'known.npz', 'five_bar', '--json'))
     assert same(told['recordings'][str(folder / 'known.npz')], looked)
@@ -329,31 +263,5 @@ def test_thinned_lines_keep_their_peaks():
 
 
 def test_a_browser_draws_the_page_at_both_widths_and_prints_it(made, tmp_path):
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        pytest.skip(f'needs one of {", ".join(BROWSERS)}')
     _, report, page = made
-    frames, pdf = report.with_name('frames.html'), tmp_path / 'report.pdf'
-    frames.write_text(FRAMES)
-
-    def run(*words):
-        return subprocess.run(
-            [browser, *FLAGS, f'--user-data-dir={tmp_path}', *map(str, words)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=True,
-        )
-
-    done = run('--dump-dom', f'file://{frames}')
-    told = re.findall(r'id="(\w+)".*?data-overflow="(-?\d+)" data-drawn="(\d+)"', done.stdout)
-    assert [name for name, *_ in told] == ['wide', 'phone'], done.stdout
-    for _, overflow, drawn in told:
-        assert int(overflow) <= 0
-        assert int(drawn) >= page.svg - 1  # the still picture is for paper
-    done = run('--dump-dom', f'file://{report}')
-    assert 'data-state="drawn"' in done.stdout
-    assert ':CONSOLE' not in done.stderr, done.stderr
-    run(f'--print-to-pdf={pdf}', '--no-pdf-header-footer', f'file://{report}')
-    content = pdf.read_bytes()
-    assert content.startswith(b'%PDF') and len(re.findall(rb'/Type ?/Page\b', content)) > 2
+    check_in_a_browser(page, report, tmp_path)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pkm_bringup.views.console import print_table
-from pkm_bringup.views.parameter_labels import parameter_label
+from pkm_bringup.views.excitation_picture import parameter_label
 from pkm_bringup.views.validation_view import EPS_RA, TO_TRUTH, TO_TRUTH_IN_BAND, explained
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.model_selection.model_comparison import Candidate, best

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from pkm_bringup.outputs import write_output
-from pkm_bringup.views.parameter_labels import parameter_label
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.margins import ASSEMBLED, FeasibilityReport
 from pkm_dynamics.trajectories import Trajectory
@@ -21,6 +20,8 @@ WELL_KNOWN = 0.15  # standard deviation over nominal value, up to which a parame
 NEAR = 3.0  # of the span of the curves: limits further away are left out
 WIDTH, HEIGHT = 17.0, 8.5  # [in]
 ROW = 0.19  # [in] of one parameter
+LONGEST = 48  # characters of a name beside an axis: half of its width at its smallest writing
+LEFT_OUT = '…'
 LIMIT: dict[str, Any] = {'color': '0.4', 'linestyle': ':', 'linewidth': 1.2}  # its lines
 COLOURS = {'good': 'tab:blue', 'poor': 'tab:orange', 'broken': 'tab:red'}
 
@@ -174,3 +175,16 @@ def _plot_deviations(
     axis.figure.legend(
         *axis.get_legend_handles_labels(), fontsize='x-small', loc='outside lower center'
     )
+
+
+def parameter_label(expression: str, unit: str = '') -> str:
+    """Return an expression, with as many of its terms as there is room for, and its unit."""
+    terms = expression.replace(' - ', '\n- ').replace(' + ', '\n+ ').split('\n')
+    shown = terms[0] if len(terms[0]) <= LONGEST else f'{terms[0][: LONGEST - 1]}{LEFT_OUT}'
+    for count, term in enumerate(terms[1:], 2):
+        room = LONGEST - (0 if count == len(terms) else len(f' + {LEFT_OUT}'))
+        if len(f'{shown} {term}') > room:
+            shown += f' + {LEFT_OUT}'
+            break
+        shown += f' {term}'
+    return f'{shown} [{unit}]' if unit else shown

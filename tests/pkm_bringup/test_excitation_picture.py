@@ -1,6 +1,6 @@
 """Names of base parameters in pictures: whole terms, as many as there is room for."""
 
-from pkm_bringup.views.parameter_labels import LONGEST, parameter_label
+from pkm_bringup.views.excitation_picture import LONGEST, parameter_label
 
 
 def test_a_short_expression_is_shown_whole():
