@@ -17,10 +17,14 @@ class OutputError(PkmError):
 
 
 def check_output(path: str | Path, suffixes: tuple[str, ...] = ()) -> Path:
-    """Return the path of a result that can be made there, before time is spent on making it."""
+    """Return the path of a result that can be made there, before time is spent on making it.
+
+    A suffix '' stands for a folder.
+    """
     path = Path(path)
     if suffixes and path.suffix not in suffixes:
-        raise OutputError(f"'{path}' must end in {' or '.join(suffixes)}")
+        folder = ', or have no suffix: a folder' if '' in suffixes else ''
+        raise OutputError(f"'{path}' must end in {' or '.join(filter(None, suffixes))}{folder}")
     if path.exists() or path.is_symlink():
         raise OutputError(f"'{path}' exists already and is not overwritten")
     parent = path.absolute().parent

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pkm_bringup.outputs import OutputError, check_output
 from pkm_bringup.simulated_bag import write_bag
 from pkm_identification import load
 
@@ -26,3 +27,9 @@ def test_signals_come_back(signal: str, unit: str, tmp_path: Path) -> None:
     assert np.array_equal(getattr(read, signal), 3.0 * WAVES)
     assert read.effort_delay == pytest.approx(LATE)
     assert np.allclose(read.time, TIME, atol=1e-9)
+
+
+def test_what_is_neither_file_nor_folder_is_refused(tmp_path: Path) -> None:
+    assert check_output(tmp_path / 'run_1', ('.npz', '')).name == 'run_1'
+    with pytest.raises(OutputError, match=r'must end in \.npz, or have no suffix: a folder$'):
+        check_output(tmp_path / 'run_1.csv', ('.npz', ''))
