@@ -82,7 +82,7 @@ class RedundantModel:
 
     def drive_jacobian(self, motion: PlatformMotion) -> Floats:
         """Rates of all drives from those of the coordinates, J (N, n_d, n_a)."""
-        return self.core.body_motion(motion).joint_jacobian[:, self._scalar]
+        return self.core.joint_jacobian(motion)[:, self._scalar]
 
     def generalised_forces(self, motion: PlatformMotion, forces: ArrayLike) -> Floats:
         """Forces Q (N, n_a) [N, N m] at the coordinates of forces (N, n_d) of all drives.

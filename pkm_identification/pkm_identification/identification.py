@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pkm_description import Payload
+from pkm_description.actuation.redundant_drives import refuse_redundant_actuation
 from pkm_description.errors import DatasetError, KinematicsError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.covariance.judgement import judge
@@ -140,6 +141,16 @@ def identify(
         require_linear_friction(prior, estimator)
     signal_options, own = split_options(estimator, options)
     FRICTION.check(friction)
+    asked = {
+        'drive_terms': drive_terms,
+        'load_friction': load_friction,
+        'drive_gains': drive_gains,
+        'force_constants': force_constants,
+        'friction auto': friction == AUTO,
+        f'the estimator {estimator}': estimator in WITH_FRICTION_LAWS,
+    }
+    for what in (name for name, value in asked.items() if value):
+        refuse_redundant_actuation(model.description, what)
     model = model.with_drive_terms(drive_terms) if drive_terms else model
     model = model.with_load_friction(load_friction) if load_friction else model
     report(Phase.READING, 0.0)

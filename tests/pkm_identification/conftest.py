@@ -96,6 +96,8 @@ class SliderModel:
         transition_velocity=0.002,
         drive_terms={},
         driven_joints=JOINTS,
+        followers=(),
+        redundant_actuation=None,
         joint=lambda name: SimpleNamespace(type='prismatic', friction=None),
     )
 

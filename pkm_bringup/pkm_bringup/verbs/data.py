@@ -29,12 +29,12 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print what is there; raise what keeps the recording from being used."""
-    from pkm_bringup.inputs import load_model
+    from pkm_bringup.inputs import load_mechanism
     from pkm_bringup.views.data_view import print_look
     from pkm_identification.requests.look_request import look_at
 
     with progress(f"reading '{arguments.data}'") as update:
-        model = load_model(arguments.robot, update) if arguments.robot else None
+        model = load_mechanism(arguments.robot, update) if arguments.robot else None
         update('the recording')
         look = look_at(arguments.data, given_loading(arguments), model)
     if arguments.json:

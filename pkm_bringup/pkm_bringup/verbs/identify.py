@@ -65,9 +65,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Identify, write the model, print the parameters."""
-    from pkm_bringup.inputs import load_model
+    from pkm_bringup.inputs import load_mechanism
     from pkm_bringup.views.band_picture import plot_bands
-    from pkm_bringup.views.identification_view import print_identified, summary
+    from pkm_bringup.views.identification_view import print_coordinates, print_identified, summary
     from pkm_identification.requests.identify_request import (
         IdentifyRequest,
         ReduceRequest,
@@ -81,11 +81,13 @@ def run(arguments: Any) -> int:
     given = (_options(arguments), given_loading(arguments), arguments.threshold)
     request = kind(arguments.data, arguments.estimator, *given, str(output))
     with progress('identifying') as update:
-        found = identify_recordings(request, load_model(arguments.robot, update), update)
+        model = load_mechanism(arguments.robot, update)
+        found = identify_recordings(request, model, update)
     if arguments.json:
         print_json(summary(found, str(output), arguments.level))
     else:
         print_identified(found, arguments.level)
+        print_coordinates(model.description)
         print_note(f"wrote '{output}'")
     if plot is not None:
         write_output(plot, lambda path: plot_bands(found.result, path))

@@ -37,7 +37,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print the relative absolute errors and the verdict on bias."""
-    from pkm_bringup.inputs import load_model
+    from pkm_bringup.inputs import load_mechanism
+    from pkm_bringup.views.identification_view import print_coordinates
     from pkm_bringup.views.validation_view import print_validation
     from pkm_identification.requests.validate_request import ValidateRequest, validate_on_recording
 
@@ -45,13 +46,14 @@ def run(arguments: Any) -> int:
     given = (options | given_options(arguments), given_loading(arguments))
     request = ValidateRequest(arguments.data, arguments.model, *given)
     with progress('validating') as update:
-        model = load_model(arguments.robot, update)
+        model = load_mechanism(arguments.robot, update)
         summary = validate_on_recording(request, model, update).summary()
     if arguments.json:
         name = model.description.name
         print_json({'robot': name, 'model': arguments.model, **summary})
     else:
         print_validation(summary)
+        print_coordinates(model.description)
     return 0
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pkm_bringup.views.console import Column, Table, print_columns, print_note, show, table_of
 from pkm_bringup.views.validation_view import EPS_RA, TO_TRUTH, TO_TRUTH_IN_BAND, explained
+from pkm_description import Description
 from pkm_identification import IdentificationResult
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import EllipsoidDiagnostics
 from pkm_identification.force_constants.force_constants import ForceConstants
@@ -83,6 +84,17 @@ def print_identified(found: Identified, level: float) -> None:
     sys.stdout.write(''.join(f'{text}\n' for text in conclusions(found)))
     for line in remarks(result):
         print_note(line)
+
+
+def print_coordinates(description: Description) -> None:
+    """Say on stderr what forces are, where a robot has redundant drives."""
+    redundant = [each.joint for each in description.followers]
+    if redundant:
+        print_note(
+            f'note: forces are generalised forces at {", ".join(description.actuated_joints)}, '
+            f'which have those of {", ".join(redundant)} in them; what the drives hold against '
+            'each other is not seen'
+        )
 
 
 def conclusions(found: Identified) -> list[str]:

@@ -270,6 +270,16 @@ class KinematicModel:
         r = rotations(rotation, 'rotation', len(j))
         return self._positions.platform_jacobians(j, p.copy(), r.copy())
 
+    def joint_jacobian(self, motion: PlatformMotion) -> Floats:
+        """Rates of all scalar joints from those of the actuators (N, n_j, n_a)."""
+        _, joints, p, r, _, _ = self._state(motion)
+        still, columns = np.zeros((len(joints), self.n_a)), []
+        for k in range(self.n_a):
+            unit = still.copy()
+            unit[:, k] = 1.0
+            columns.append(self._joint_motion(closure.BY_ACTUATORS, joints, p, r, unit, still)[0])
+        return np.stack(columns, axis=2)
+
     def body_motion(self, motion: PlatformMotion) -> BodyMotion:
         """Motion of every body and its Jacobian from the actuators' rates."""
         return build_body_motion(

@@ -27,12 +27,7 @@ class JointSide:
 
     def source(self, source: Source) -> Source:
         """Return the samples of the joints."""
-        if not source.is_long:
-            return Source.of(self._block(source.whole), is_long=False)
-        width = len(self.motors.joints)
-        return Source(
-            lambda rows: self._block(source.read(rows)), source.count, width, is_long=True
-        )
+        return source.remade(self._block, len(self.motors.joints))
 
     def truth(self, truth: Truth) -> Truth:
         """Return the noise-free signals of the joints."""

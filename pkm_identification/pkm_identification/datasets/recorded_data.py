@@ -16,6 +16,7 @@ from pkm_description.transmissions.calibration import check_names
 from pkm_description.transmissions.motor_side import side_of
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array, Mask
+from pkm_identification.datasets.coordinate_forces import AllDrives, CoordinateForces
 from pkm_identification.datasets.effort_filter import EffortFilter
 from pkm_identification.datasets.joint_side import JointSide
 from pkm_identification.datasets.source import Block, Source, joined
@@ -28,6 +29,7 @@ from pkm_identification.datasets.units import (
 from pkm_identification.quality.report import Defect, Quality
 
 Named = TypeVar('Named')
+Drives = ClosedChainModel | AllDrives
 STROKE_TOLERANCE = 0.01  # of the stroke: homing and calibration are rarely better
 MEASURED = ('positions', 'efforts', 'currents')
 VALID = ('position_valid', 'effort_valid')
@@ -380,7 +382,41 @@ class Recording:
         missing or unknown, a force constant is missing, or the constants (or the efforts and
         currents) contradict each other. What motors say is turned to their joints first, and
         what encoders and drives say, by the calibration of the recording, not that of `model`.
+        Forces of redundant drives become generalised forces at the coordinates.
         """
+        if model.description.followers:
+            return self._at_coordinates(model, force_constants)
+        return self._of_drives(model, force_constants)
+
+    def _at_coordinates(
+        self, model: ClosedChainModel, force_constants: Mapping[str, float] | None
+    ) -> Recording:
+        """Return what a recording of more drives than degrees of freedom says at coordinates."""
+        ordered = self._of_drives(AllDrives(model), force_constants)
+        uncertain = ordered.effort_scale_deviation
+        if uncertain is not None and uncertain.any():
+            joint = ordered.joint_names[int(np.argmax(uncertain))]
+            raise DatasetError(
+                f"{self.name}: the force constant of '{joint}' has a standard deviation, which "
+                'redundant drives cannot have: give the constant alone'
+            )
+        made = CoordinateForces(model, self.effort_delay, self.name)
+        return replace(
+            ordered,
+            source=made.source(ordered.source),
+            joint_names=tuple(model.actuated_joints),
+            truth=None if ordered.truth is None else made.truth(ordered.truth),
+            defects=made.defects(ordered.defects),
+            effort_limits=np.full(model.n_a, np.inf),
+            effort_scale_deviation=None,
+            force_constants={},
+            force_constant_deviations={},
+        )
+
+    def _of_drives(
+        self, model: Drives, force_constants: Mapping[str, float] | None = None
+    ) -> Recording:
+        """Return the recording in the order of the drives, as `for_model` says."""
         motors = side_of(model.description, self.side, self.calibration)
         if motors is not None:
             kind = 'actuated joints' if self.side == JOINT else 'motors'
@@ -391,7 +427,7 @@ class Recording:
                 raise DatasetError(f'{self.name}: calibration: {error}') from None
             free = getattr(model, 'free_joints', ())
             ordered = self.with_joints(motors.motors)._on_joint_side(motors, force_constants, free)
-            return ordered.for_model(model, force_constants)
+            return ordered._of_drives(model, force_constants)
         expected = list(model.actuated_joints)
         self._check_joints(model, expected)
         limits = np.asarray(getattr(model, 'force_limit', np.full(len(expected), np.inf)))
@@ -470,7 +506,7 @@ class Recording:
         return replace(without, force_constants={}, force_constant_deviations={})
 
     def _check_joints(
-        self, model: ClosedChainModel, expected: list[str], what: str = 'actuated joints'
+        self, model: Drives, expected: list[str], what: str = 'actuated joints'
     ) -> None:
         known = set(expected) | set(getattr(model, 'joint_names', expected))
         missing = [name for name in expected if name not in self.joint_names]
@@ -487,7 +523,7 @@ class Recording:
             + (NAMING if unknown else '')
         )
 
-    def constants_for(self, model: ClosedChainModel, found: bool = False) -> Array:
+    def constants_for(self, model: Drives, found: bool = False) -> Array:
         """Return the force constants (n_a,) of the recording, else of the description.
 
         Joints without a drive, whose current is zero, have 1. The joints must be in the order of
@@ -503,7 +539,7 @@ class Recording:
             free=getattr(model, 'free_joints', ()),
         )
 
-    def _check_units_agree(self, model: ClosedChainModel) -> None:
+    def _check_units_agree(self, model: Drives) -> None:
         """Refuse efforts and currents that contradict each other, where a constant is known."""
         try:
             constants = self.constants_for(model)

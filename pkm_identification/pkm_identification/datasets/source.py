@@ -190,6 +190,12 @@ class Source:
             other._scan = replace(self._scan, extremes=extremes)
         return other
 
+    def remade(self, change: Callable[[Block], Block], width: int) -> Source:
+        """Return other samples that `change` makes of these; what a scan showed does not count."""
+        if not self.is_long:
+            return Source.of(change(self.whole), is_long=False)
+        return Source(lambda rows: change(self.read(rows)), self.count, width, is_long=True)
+
     def marked(self, position_valid: Mask, effort_valid: Mask) -> Source:
         """Return the samples with other flags (N, n), which may lie in a file."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from pkm_description import Description
+from pkm_description.actuation.redundant_drives import refuse_redundant_actuation
 from pkm_dynamics.parameters.rewritten_description import rewritten
 from pkm_identification.result.result import IdentificationResult
 
@@ -28,6 +29,7 @@ def identified_robot(result: IdentificationResult) -> IdentifiedRobot:
     Raises DescriptionError where no description can have the parameters, ModelFileError where the
     one that the result belongs to is not there.
     """
+    refuse_redundant_actuation(result.model.description, 'a description of what was identified')
     constants = result.force_constants.by_joint if result.force_constants is not None else {}
     description = rewritten(
         result.model.description, result.controller_parameters, constants, source_of(result)

@@ -241,7 +241,7 @@ class IdentificationResult:
                 f"{self._where}the description of '{self.robot}' cannot be loaded "
                 f'({error}); give the model: load_result(path, model)'
             ) from error
-        model = self._extended(pkm_dynamics.ClosedChainModel(description))
+        model = self._extended(pkm_dynamics.mechanism_model(description))
         self.check_robot(model)
         return model
 
