@@ -74,6 +74,7 @@ class ClosedChainModel(DynamicModel):
 
         `factors` as of `pkm_description.with_load_friction`, which also says what is raised.
         """
+        refuse_redundant_actuation(self.description, 'friction by load')
         return self._of(with_load_friction(self.description, factors))
 
     def _of(self, description: Description) -> ClosedChainModel:

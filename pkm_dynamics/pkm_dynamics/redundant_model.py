@@ -41,8 +41,8 @@ class RedundantModel:
     ----------
     core : ClosedChainModel
         Kinematics, equations of motion, regressor and base parameters at the coordinates, which
-        are its actuated joints; its forces are the generalised forces Q there. Friction and
-        rotors of all drives are parameters of it.
+        are its actuated joints; its forces are the generalised forces Q there, its force limits
+        those of the drives there alone. Friction and rotors of all drives are parameters of it.
     actuated_joints : list of str
         All joints with a drive: the order of every (N, n_d) array.
     home_actuators, lower, upper, velocity_limit, force_limit : numpy.ndarray
@@ -54,6 +54,8 @@ class RedundantModel:
     ------
     DescriptionError
         The robot has no drive beyond its degrees of freedom.
+    RedundantActuationError
+        The robot has drive terms or friction by load besides.
     """
 
     def __init__(self, description: Description) -> None:

@@ -62,7 +62,7 @@ def test_mistakes_are_named(section, message):
 @pytest.mark.parametrize(
     'more, feature',
     [
-        ('drives: {drive7: {offset: 1}}', 'a section `drives`'),
+        ('drives: {drive7: {offset: 1}}', 'a drive term'),
         ('friction: {drive1: {model: load, load: 0.1}}', 'friction by load'),
         ('transmissions: {gear: {joints: [drive1], reduction: 50}}', 'a transmission'),
         ('free_joints: [first1]', 'a free joint'),

@@ -20,6 +20,7 @@ from pkm_dynamics.cpp import build_cpp
 from pkm_dynamics.equations.forward_dynamics import actuator_state
 from pkm_dynamics.friction_laws import smoothed_sign
 from pkm_dynamics.joint_servo.gains import ServoGains
+from pkm_dynamics.worlds.equations_plant import EquationsPlant
 from pkm_identification import design_excitation
 
 EXAMPLE = Path(pkm_description.__file__).parent / 'examples' / 'planar_4rrr.urdf.xacro'
@@ -152,6 +153,7 @@ def test_release_from_rest_agrees_with_mujoco(model):
     [
         (lambda model: ClosedChainModel(model.description), 'a ClosedChainModel by itself'),
         (lambda model: build_cpp(model.core), 'C\\+\\+'),
+        (lambda model: EquationsPlant(model.description), 'a simulator other than MuJoCo'),
         (lambda model: preset(model.core, 'sine_z'), 'a preset motion'),
         (lambda model: design_excitation(model.core), 'an excitation'),
         (lambda model: check_feasibility(model.core, None), 'the check of limits'),
@@ -167,6 +169,16 @@ def test_what_needs_a_drive_for_each_freedom_refuses_it(use, feature):
     model = RedundantModel(pkm_description.load(EXAMPLE))
     with pytest.raises(RedundantActuationError, match=rf"'planar_4rrr'.*\(motor4\): {feature} is"):
         use(model)
+
+
+def test_terms_that_came_later_are_refused():
+    robot = pkm_description.load(EXAMPLE)
+    with pytest.raises(RedundantActuationError, match='a drive term'):
+        RedundantModel(pkm_description.with_drive_terms(robot, 'motor4:offset'))
+    with pytest.raises(RedundantActuationError, match='friction by load'):
+        RedundantModel(pkm_description.with_load_friction(robot, 'elbow1'))
+    with pytest.raises(RedundantActuationError, match='friction by load'):
+        RedundantModel(robot).core.with_load_friction('elbow1')
 
 
 def test_a_robot_without_redundant_drives_is_refused():

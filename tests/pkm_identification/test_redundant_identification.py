@@ -102,6 +102,15 @@ def test_the_model_predicts_another_motion(result, model, other):
     assert found['against_measured']['relative_absolute_error_overall'] < 0.06
 
 
+def test_the_identified_model_has_forces_of_all_drives(result):
+    robot = RedundantModel(pkm_description.load(ROBOT))
+    wanted = redundant_recordings.motion(robot, seed=7)
+    forces = robot.inverse_dynamics(wanted, result.standard_parameters)
+    true = robot.inverse_dynamics(wanted)
+    size = np.abs(true - true.mean(axis=0)).sum(axis=0)
+    assert np.max(np.abs(forces - true).sum(axis=0) / size) < 0.03
+
+
 def test_forces_that_the_drives_hold_against_each_other_are_not_seen(recording, result, model):
     again = identify(with_inner_forces(recording, 2.0), model, shared=False)
     apart = np.abs(again.values - result.values) / result.standard_deviation

@@ -71,11 +71,13 @@ def coordinate_description(description: Description) -> Description:
     """Return the mechanism driven at its coordinates alone, with the other drives as followers.
 
     A robot without redundant actuation is returned as it is. Forces of the result are generalised
-    forces at its coordinates, not those of the drives there.
+    forces at its coordinates, not those of the drives there. Raises RedundantActuationError where
+    the robot has something that does not go with it.
     """
     redundant = description.redundant_actuation
     if redundant is None:
         return description
+    _check_alone(description)
     followers = tuple(a for a in description.actuators if a.joint in redundant.drives)
     own = tuple(a for a in description.actuators if a.joint not in redundant.drives)
     return replace(description, actuators=own, followers=followers, redundant_actuation=None)
@@ -102,7 +104,7 @@ def _check_alone(description: Description) -> None:
     present = {
         'a free joint': description.free_joints,
         'a transmission': description.transmissions,
-        'a section `drives`': description.sidecar.get('drives'),
+        'a drive term': description.drive_terms,
         'friction by load': [
             item.name for item in rubbing if item.friction and item.friction.load is not None
         ],
