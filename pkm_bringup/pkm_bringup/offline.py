@@ -114,6 +114,8 @@ def simulate(
     outcome = recording.outcome
     if outcome is None or not outcome.succeeded:
         reason = 'it took too long' if outcome is None else outcome.message
+        if feedforward.parameters is None:
+            reason += '; its servo was alone: a feedforward (nominal, or a model) bears the weight'
         raise SimulationError(f"robot '{model.description.name}' did not follow: {reason}")
     return recording
 

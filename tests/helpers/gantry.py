@@ -21,7 +21,9 @@ class Gantry:
     def __init__(self, mass=10.0, coulomb=5.0, viscous=20.0, rotor=2.0, force_limit=200.0) -> None:
         slider = SimpleNamespace(type='prismatic')
         own = {'sidecar': {}, 'constraints': (), 'joint': lambda name: slider}
-        self.description = SimpleNamespace(name='gantry', digest='0' * 64, **own)
+        self.description = SimpleNamespace(
+            name='gantry', digest='0' * 64, redundant_actuation=None, followers=(), **own
+        )
         self.actuated_joints = list(AXES)
         self.free_joints: list[str] = []
         self.joint_names = list(AXES)

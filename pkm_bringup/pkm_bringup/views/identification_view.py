@@ -14,9 +14,9 @@ from pkm_identification import IdentificationResult
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import EllipsoidDiagnostics
 from pkm_identification.force_constants.force_constants import ForceConstants
 from pkm_identification.percent import percent
+from pkm_identification.physical.nearest import LEAST_P_VALUE
 from pkm_identification.quality.report import Defect
 from pkm_identification.quality.report import lines as sentences
-from pkm_identification.requests.apply_request import LEAST_P_VALUE
 from pkm_identification.requests.identify_request import Identified
 from pkm_identification.result.diagnostics import Delay, ParameterDiagnostics, RecordedDescription
 from pkm_identification.result.drive_terms import TriedTerm

@@ -181,7 +181,7 @@ class PoseWatch:
         least, enough = 1.0 / self._stop, 1.0 / self._slow
         ahead = now + min(rate - min(along, 0.0), 0.0) * braking
         if ahead < (least if rate <= 0.0 else least / LEAVING):
-            what = f'condition number {1.0 / now:.3g}'
+            what = f'condition number {1.0 / now:.3g} (its path: {1.0 / path:.3g})'
             when = 'after full braking' if now >= least else 'here'
             message = f'{what}: {self._stop:.3g} is exceeded {when}'
             return Sight(Finding(StopEvent.SINGULARITY_AHEAD, message))

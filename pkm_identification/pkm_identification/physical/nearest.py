@@ -23,6 +23,7 @@ CLOSENESS = 1e-6  # weight of the distance from the nominal bodies: moves no est
 DISTANCE_TOLERANCE = 1e-4  # squared distance, in standard deviations, that counts as none
 RESOLUTION = 1e-6  # relative accuracy of a parameter that is known without noise
 SMALLEST_SPREAD = 1e-12  # relative variance below which a direction counts as this well known
+LEAST_P_VALUE = 1e-3  # below this the nearest physical model contradicts the data
 ACTIVE_LIMIT = 1e-3  # squared standard deviations that a limit costs, or it is not named
 
 

@@ -16,6 +16,8 @@ WORDS = {
     'velocity_scale': 'measured velocities',
     'constant': 'constant values',
     'beyond_stroke': 'positions',
+    'beyond_force': 'forces',
+    'unlike_robot': 'forces',
     'jitter': 'jitter of the stamps',
     'stale': 'repeated samples',
     'clock_leap': 'leaps of the clock',
@@ -33,7 +35,8 @@ WORDS = {
 }
 KINDS = tuple(WORDS)
 # What makes all else doubtful that is found in the data: a signal is not what it is called
-DOUBTFUL = ('rate', 'velocity_scale', 'constant', 'beyond_stroke')
+OF_ROBOT = ('beyond_stroke', 'beyond_force', 'unlike_robot')  # that the described one cannot have
+DOUBTFUL = ('rate', 'velocity_scale', 'constant', *OF_ROBOT)
 GONE = ('stale', 'duplicate_stamp', 'gap')  # samples that the recording does not have
 TIMES = ('pause',)  # of which no samples are counted
 LEFT_OUT = 'left out: weight zero'
@@ -120,7 +123,7 @@ def doubts(defects: Sequence[Defect]) -> list[str]:
 def _whole(group: Sequence[Defect]) -> str:
     """Say what is wrong with the signals of some joints as a whole, alike."""
     first, joints = group[0], dict.fromkeys(each.joint for each in group if each.joint)
-    is_named = first.signal in ('position', 'effort') and first.kind != 'beyond_stroke'
+    is_named = first.signal in ('position', 'effort') and first.kind not in OF_ROBOT
     of = f' of the {first.signal}' if is_named else ''
     of += f' of {", ".join(joints)}' if joints else ''
     return f'{WORDS[first.kind]}{of}: {first.what}'

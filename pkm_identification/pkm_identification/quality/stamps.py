@@ -18,6 +18,7 @@ EXCESS = 0.2  # of an interval, largest deviation that is reported
 
 RESTART = 10.0  # intervals: a step back by less is one of samples that changed places
 RETURN = 0.5  # of a step back: stamps that go forth by that soon after were late
+SLOW = 0.4  # [s] between samples: robots move their fastest in less
 UNKNOWN = 1.0  # [s] put between a clock's end and its new beginning: a gap for every filter
 LEAST_UNKNOWN = 128  # intervals, likewise of slow recordings
 SHARED = 0.05  # of the samples: where more have the stamp of others, that has few digits
@@ -210,6 +211,15 @@ def clock_defects(time: Array, interval: float) -> list[Defect]:
     # nobody recorded: no samples are lost
     pauses = _missing('pause', time, after[is_pause], int(is_pause.sum()), 'no rows over them')
     return [*found, *gaps, *pauses]
+
+
+def slow_rate_defects(interval: float, count: int) -> list[Defect]:
+    """Doubt stamps of `count` samples with an interval [s] in which robots move their fastest."""
+    if interval < SLOW:
+        return []
+    what = f'a sample each {interval:.3g} s tells no dynamics: are they in milliseconds?'
+    done, figures = 'stamps are used as they are', {'interval_s': interval}
+    return [Defect('rate', count, 1.0, done, figures=figures, what=what)]
 
 
 def _missing(kind: str, time: Array, after: Indices, count: int, done: str) -> list[Defect]:

@@ -9,13 +9,13 @@ import numpy as np
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Recording, load
 from pkm_identification.datasets.portion import portion_of
+from pkm_identification.physical.nearest import LEAST_P_VALUE
 from pkm_identification.requests.refusal import Code, Refused, refusing
 from pkm_identification.requests.validate_request import load_model_file
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.validation.validate import validate
 
 NOTICEABLE = 0.01  # relative difference of force constants: that of careful calibrations
-LEAST_P_VALUE = 1e-3  # below this the nearest physical model contradicts the data
 
 
 @dataclass(frozen=True)

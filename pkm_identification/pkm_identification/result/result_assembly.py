@@ -14,7 +14,10 @@ from pkm_dynamics.friction_laws import is_friction_law_parameter
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.judgement import Judgement
 from pkm_identification.datasets import Recording
+from pkm_identification.quality.force_size import described_force_defects, force_limit_defects
 from pkm_identification.quality.position_range import stroke_defects
+from pkm_identification.quality.report import Defect
+from pkm_identification.quality.stamps import slow_rate_defects
 from pkm_identification.regression.preparation import ParameterOptions, Prepared
 from pkm_identification.regression.solution import Solution
 from pkm_identification.result import provenance
@@ -29,6 +32,9 @@ from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.noise import Noise
+
+HEAD = 100_000  # samples of a long recording
+COMPARED = 500  # of them, whose forces are compared with the described ones
 
 
 def assemble(
@@ -170,9 +176,9 @@ def _of_recording(
     def deviations(noise: Noise | None) -> Array | None:
         return None if noise is None else np.sqrt(np.diag(noise.covariance))
 
-    quality, lower, upper = signals.quality, np.asarray(model.lower), np.asarray(model.upper)
+    quality = signals.quality
     if quality is not None:
-        for defect in stroke_defects(data.source, data.joint_names, lower, upper):
+        for defect in _unlike_robot(model, data, signals):
             quality = quality.with_defect(defect)
     force_noise = signals.force_noise
     return DataDiagnostics(
@@ -185,3 +191,19 @@ def _of_recording(
         force_noise_correlation=None if force_noise is None else force_noise.correlation,
         position_noise=deviations(signals.position_noise),
     )
+
+
+def _unlike_robot(model: ClosedChainModel, data: Recording, signals: Signals) -> list[Defect]:
+    """Find positions and forces that the described robot cannot have."""
+    names, lower, upper = data.joint_names, np.asarray(model.lower), np.asarray(model.upper)
+    found = stroke_defects(data.source, names, lower, upper)
+    head = signals.samples.rows(slice(0, HEAD))
+    some = head.rows(slice(None, None, max(len(head) // COMPARED, 1)))
+    said = signals.quality.defects if signals.quality is not None else ()
+    if not any(each.kind == 'rate' for each in said):
+        found += slow_rate_defects(data.interval, len(data))
+    found += force_limit_defects(some.forces, names, np.asarray(model.force_limit))
+    motion = model.motion_from_actuators(some.positions, some.velocities, some.accelerations)
+    described = model.inverse_dynamics(motion)
+    constants = np.asarray(model.force_constants)
+    return found + described_force_defects(some.forces, described, names, constants)

@@ -10,6 +10,7 @@ import numpy as np
 from pkm_dynamics.friction_laws import LINEAR
 from pkm_identification.arrays import Array
 from pkm_identification.percent import percent
+from pkm_identification.physical.nearest import LEAST_P_VALUE
 from pkm_identification.quality.report import Defect, doubts
 from pkm_identification.result.diagnostics import Diagnostics
 from pkm_identification.result.force_errors import ForceErrors
@@ -145,11 +146,21 @@ def verdict_of(result: IdentificationResult) -> Verdict | None:
     doubtful = doubts(defects_of(diagnostics))
     if doubtful:
         return replace(found, grade=Grade.DOUBTFUL, doubts=tuple(doubtful))
+    if found.limit is Limit.SIGNS:
+        return replace(found, grade=Grade.DOUBTFUL)
+    if not result.is_physical and result.consistent.p_value <= LEAST_P_VALUE:
+        found = replace(found, reasons=(*found.reasons, _no_bodies(result)))
     if found.model_error > USABLE:
         return found
     if errors.untested > UNTESTED:
         return replace(found, grade=Grade.UNPROVEN, doubts=(_too_short(errors),), advice=(LONGER,))
     return replace(found, grade=Grade.GOOD if found.model_error <= GOOD else Grade.USABLE)
+
+
+def _no_bodies(result: IdentificationResult) -> str:
+    """Say that no real robot has such parameters."""
+    distance = result.consistent.distance
+    return f'no bodies have such parameters: the nearest ones are {distance:.3g} deviations away'
 
 
 def _too_short(errors: ForceErrors) -> str:
@@ -264,12 +275,19 @@ def _for_missing(diagnostics: Diagnostics) -> tuple[str, ...]:
     """Return what to do about an effect that the model lacks."""
     found = diagnostics.drive_terms
     if found.asked_for is not None:
-        return (f'{found.asked_for.sentence()}, which friction=auto takes',)
+        return (f'{found.asked_for.sentence()}, which friction=auto takes', *_late(diagnostics))
     if found.tried_terms:
         further = 'further ' if any(each.is_taken for each in found.tried_terms) else ''
         where = 'look for elasticity, contacts or a wrong geometry'
-        return (f'no {further}term of the drives helps: {where}',)
-    return ('no single term of the drives explains them',)
+        return (f'no {further}term of the drives helps: {where}', *_late(diagnostics))
+    return ('no single term of the drives explains them', *_late(diagnostics))
+
+
+def _late(diagnostics: Diagnostics) -> tuple[str, ...]:
+    """Name a delay of the forces, which looks like friction, where nobody has estimated it."""
+    if all(each.delay is not None for each in diagnostics.data):
+        return ()
+    return ('delay=estimate tells whether the forces are late',)
 
 
 def _noise_bias(diagnostics: Diagnostics) -> float:

@@ -57,11 +57,24 @@ def test_noise_of_the_motion_is_named(record, slider_model):
     assert verdict_of(result).limit is Limit.NOISE_OF_MOTION
 
 
-def test_forces_of_the_wrong_sign_are_named_by_their_friction(record, slider_model):
+def test_forces_of_the_opposite_sign_make_the_data_doubtful(record, slider_model):
     data = record(periods=8, force_noise=1.0)
-    assert verdict_of(identify(data, slider_model)).limit is not Limit.SIGNS
+    assert verdict_of(identify(data, slider_model)).grade is Grade.GOOD
     found = verdict_of(identify(with_forces(data, data.efforts * [-1, 1]), slider_model))
-    assert found.limit is Limit.SIGNS
+    assert found.grade is Grade.DOUBTFUL and found.limit is Limit.WRONG_DATA
+    assert found.doubts == (
+        'forces of left: they have the opposite sign of those of the description',
+    )
+
+
+def test_forces_of_the_wrong_sign_are_named_by_their_friction(record, slider_model, motion):
+    """Where the masses are not those described, so that nothing but friction tells the sign."""
+    data = record(periods=8, force_noise=1.0)
+    parameters = slider_model.nominal_parameters * [0.1, 1.0, 0.1, -3.0, -3.0, 1.0, 1.0]
+    noise = data.efforts - slider_model.inverse_dynamics(motion(data.time))
+    forces = slider_model.inverse_dynamics(motion(data.time), parameters) + noise
+    found = verdict_of(identify(with_forces(data, forces), slider_model))
+    assert found.grade is Grade.DOUBTFUL and found.limit is Limit.SIGNS
     assert found.reasons == ('friction would drive left',)
 
 
