@@ -32,8 +32,9 @@ from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.noise import Noise
+from pkm_identification.signals.signals import Samples
 
-HEAD = 100_000  # samples of a long recording
+HEAD = 5_000  # samples at the beginning of a recording that is too long for memory
 COMPARED = 500  # of them, whose forces are compared with the described ones
 
 
@@ -197,8 +198,9 @@ def _unlike_robot(model: ClosedChainModel, data: Recording, signals: Signals) ->
     """Find positions and forces that the described robot cannot have."""
     names, lower, upper = data.joint_names, np.asarray(model.lower), np.asarray(model.upper)
     found = stroke_defects(data.source, names, lower, upper)
-    head = signals.samples.rows(slice(0, HEAD))
-    some = head.rows(slice(None, None, max(len(head) // COMPARED, 1)))
+    samples = signals.samples
+    known = samples if isinstance(samples, Samples) else samples.rows(slice(0, HEAD))
+    some = known.rows(slice(None, None, max(len(known) // COMPARED, 1)))
     said = signals.quality.defects if signals.quality is not None else ()
     if not any(each.kind == 'rate' for each in said):
         found += slow_rate_defects(data.interval, len(data))
