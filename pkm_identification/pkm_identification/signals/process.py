@@ -12,6 +12,7 @@ from pkm_identification.datasets import Recording
 from pkm_identification.datasets.effort_filter import EffortFilter
 from pkm_identification.quality.clock import recovered_clock
 from pkm_identification.quality.examine import FEWEST_SAMPLES, examined
+from pkm_identification.quality.prediction import MAD_TO_SIGMA
 from pkm_identification.quality.report import WORDS
 from pkm_identification.signals.averaging import Averaged, average
 from pkm_identification.signals.filtered import filtered_signals
@@ -49,19 +50,19 @@ class Examined:
     def unlike(self) -> float:
         """By how much the positions differ from period to period, of the motion; 0 of one period.
 
-        Of half the axes and periods: a bad axis, a ramp at the end, do not count.
+        Of half the axes, periods and samples: bad ones and a ramp at the end do not count.
         """
         positions = self.averaged.positions
         apart, last = [], positions.mean[:0].reshape(0, *positions.mean.shape)
         for some in positions.blocks():
             block = np.concatenate([last, some])
-            apart.append(np.sqrt(np.mean(np.diff(block, axis=0) ** 2, axis=1) / 2))
+            apart.append(np.median(np.abs(np.diff(block, axis=0)), axis=1))
             last = block[-1:]
         each = np.concatenate(apart)
         if not len(each):
             return 0.0
         size = np.maximum(positions.mean.std(axis=0), np.finfo(float).tiny)
-        return float(np.median(np.median(each, axis=0) / size))
+        return float(MAD_TO_SIGMA / np.sqrt(2) * np.median(np.median(each, axis=0) / size))
 
     def in_time(self) -> Examined:
         """Return the same without a period that only the data tell."""
