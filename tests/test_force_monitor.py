@@ -10,6 +10,7 @@ pytest.importorskip('rclpy')
 from laboratory import CONTROLLER, MODEL, RATE, Laboratory, shake
 from std_msgs.msg import Bool
 
+from pkm_bringup.offline import measured_arrays
 from pkm_bringup.studies.plants import excitation_of, recorded
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.control_types import ErrorCode
@@ -44,16 +45,7 @@ def files(tmp_path_factory):
     controller = TrajectoryController(MODEL, servo_gains(MODEL), nominal_feedforward(MODEL))
     run = run_closed_loop(plant, controller, shake(), 16, ramp_time=0.3)
     reference = folder / 'reference.npz'
-    np.savez(
-        reference,
-        time=run.time,
-        joint_names=np.array(MODEL.actuated_joints),
-        positions=run.positions,
-        currents=run.currents,
-        commands=run.commands,
-        force_constants=MODEL.force_constants,
-        effort_delay=np.median(run.current_time - run.time),
-    )
+    np.savez(reference, **measured_arrays(run, MODEL, None, at_rest=True))
     return f'model:={model}', f'references:={reference}'
 
 

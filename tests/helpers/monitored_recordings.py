@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from every_model import model_of
+from npz_recordings import save
 
 from pkm_bringup.studies.plants import (
     dataset,
@@ -80,14 +81,6 @@ def recorded(name: str, seed: int, robot: Robot | None = None) -> Recording:
 def write(folder: Path, day: int, recording: Recording) -> Path:
     """Write a recording of a day as an NPZ file, whose time is that of the day."""
     path = folder / f'day_{day:03}.npz'
-    np.savez(
-        path,
-        time=recording.time,
-        joint_names=np.array(recording.joint_names),
-        positions=recording.positions,
-        efforts=recording.efforts,
-        effort_delay=0.0,
-        period=recording.period,
-    )
+    save(path, recording)
     os.utime(path, (BEGIN + DAY * day,) * 2)
     return path

@@ -67,16 +67,3 @@ def recorded(seed: int = 1, periods: int = 4, noise: bool = True) -> Recording:
         effort_delay=rows[0].current_time - rows[0].time,
         period=PERIOD,
     )
-
-
-def save(recording: Recording, path: str) -> None:
-    """Write a recording as an NPZ file."""
-    np.savez(
-        path,
-        time=recording.time,
-        joint_names=np.array(recording.joint_names),
-        positions=recording.positions,
-        currents=recording.currents,
-        effort_delay=recording.effort_delay,
-        period=recording.period,
-    )

@@ -58,7 +58,7 @@ def test_platform_and_joints_move_as_the_model_says(name):
     np.testing.assert_allclose(bodies.twist[:, platform], motion.twist, atol=scale)
     np.testing.assert_allclose(bodies.acceleration[:, platform], motion.acceleration, atol=scale)
     states = model.joint_states(motion)
-    rates = np.einsum('nja,na->nj', bodies.joint_jacobian, bodies.actuator_rates)
+    rates = np.einsum('nja,na->nj', model.joint_jacobian(motion), bodies.actuator_rates)
     np.testing.assert_allclose(rates, states.velocities, atol=1e-8)
     twists = np.einsum('nbia,na->nbi', bodies.jacobian, bodies.actuator_rates)
     np.testing.assert_allclose(twists, bodies.twist, atol=1e-8)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pkm_description
+from pkm_bringup.offline import dataset_of, measured_arrays
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.control_types import ErrorCode
 from pkm_control.controller import TrajectoryController
@@ -30,10 +31,8 @@ def driven(model: ClosedChainModel) -> Recording:
     """Whole periods of a motion of all drives under control, with the noise of the sensors."""
     random = np.random.default_rng(2)
     sine, cosine = SPAN / np.arange(1, 4) * random.uniform(-1.0, 1.0, (2, model.n_a, 3))
-    joints = tuple(model.actuated_joints)
-    motion = FourierTrajectory(
-        1.0, model.home_actuators, sine, cosine, 'actuators', joints, model.description.name
-    )
+    given = (model.home_actuators, sine, cosine, 'actuators', tuple(model.actuated_joints))
+    motion = FourierTrajectory(1.0, *given, model.description.name)
     effects = PlantEffects.from_description(model.description).without_unmodelled()
     plant = SimulatedPlant(model.description, effects, seed=3, step=1.0 / RATE)
     controller = TrajectoryController(model, servo_gains(model), nominal_feedforward(model))
@@ -41,14 +40,7 @@ def driven(model: ClosedChainModel) -> Recording:
     assert plant.closure_gap() < 1e-4
     assert run.outcome is not None and run.outcome.code is ErrorCode.NONE
     assert np.max(run.tracking_rms()) < LARGEST
-    first = int(np.argmax(run.running)) + round(RATE)  # a period to settle in
-    rows = slice(first, first + round((PERIODS - 1) * RATE))
-    assert run.running[rows].all()
-    forces = run.currents * model.force_constants
-    delay = float(np.median(run.current_time - run.time))
-    return Recording.from_arrays(
-        run.time[rows], joints, run.positions[rows], forces[rows], period=1.0, effort_delay=delay
-    )
+    return dataset_of(measured_arrays(run, model, motion.period))
 
 
 @pytest.mark.parametrize('robot', ['delta rods:=ball', QUATTRO], ids=['delta', 'quattro'])

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from npz_recordings import save
 
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification import identify, load, validate
@@ -44,20 +45,6 @@ def wandering(slider_model, motion):
         )
 
     return record
-
-
-def save(path, data, compressed=False, **more):
-    write = np.savez_compressed if compressed else np.savez
-    write(
-        path,
-        time=data.time,
-        joint_names=np.array(data.joint_names),
-        positions=data.positions,
-        efforts=data.efforts,
-        effort_delay=data.effort_delay,
-        **more,
-    )
-    return path
 
 
 @pytest.fixture

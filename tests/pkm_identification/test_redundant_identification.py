@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import redundant_recordings
 from hexapods import seven_struts
+from npz_recordings import save
 from redundant_recordings import ROBOT, recorded
 
 import pkm_description
@@ -185,7 +186,7 @@ def test_the_command_line_identifies_and_validates(recording, other, tmp_path, c
     files = []
     for name, each in (('one', recording), ('two', other)):
         files.append(str(tmp_path / f'{name}.npz'))
-        redundant_recordings.save(each, files[-1])
+        save(files[-1], each)
     model = str(tmp_path / 'model.yaml')
     assert main(['identify', '--robot', str(ROBOT), files[0], '--output', model]) == 0
     said = capsys.readouterr()

@@ -27,7 +27,6 @@ class BodyMotion:
     # without gravity
     acceleration: Floats
     jacobian: Floats  # (N, n_b, 6, n_a) twists from the actuators' rates
-    joint_jacobian: Floats  # (N, n_j, n_a) rates of all scalar joints from those of the actuators
     joints: Floats  # (N, n_j) [m, rad] positions of all scalar joints
     geometry: TreeGeometry  # screws and closing rows, about the base's origin
     actuated: Integers  # (n_a,) velocity coordinates of the actuators
@@ -108,7 +107,6 @@ def build_body_motion(
         twist=shifted(spatial, geometry.position),
         acceleration=acceleration,
         jacobian=shifted_columns(geometry.jacobians(transfer), geometry.position),
-        joint_jacobian=transfer[:, layout.scalar],
         joints=states.positions,
         geometry=geometry,
         actuated=actuated,

@@ -45,8 +45,8 @@ class MonitorLevels:
         """Levels of residuals like these, sampled at `rate` [Hz]."""
         variance = ResidualVariance.fitted(result, parts)
         expected = variance(parts)
-        scores, own = parts.forces / np.sqrt(expected), variance.own_share(parts)
-        statistics = ScoreStatistics.of(scores, rate, own)
+        own = variance.held(parts) / expected
+        statistics = ScoreStatistics.of(parts.forces / np.sqrt(expected), rate, own)
         levels = statistics.levels(false_alarms)
         typical = np.sqrt(np.median(expected, axis=0))
         return cls(variance, typical, statistics, false_alarms, levels)
@@ -114,9 +114,9 @@ class ForceMonitor:
 
     def judged(self, part: Residuals) -> Verdict:
         """Compare residuals with what is expected of them."""
-        variance = self.levels.variance
-        deviation = np.sqrt(variance(part))
-        sizes = self.levels.statistics.sizes(part.forces / deviation, variance.own_share(part))
+        variance = self.levels.variance(part)
+        deviation, own = np.sqrt(variance), self.levels.variance.held(part) / variance
+        sizes = self.levels.statistics.sizes(part.forces / deviation, own)
         return Verdict(sizes / self.levels.levels, part, deviation)
 
     def watched(self, recording: Recording) -> Verdict | None:

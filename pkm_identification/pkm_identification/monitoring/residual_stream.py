@@ -160,8 +160,8 @@ class ResidualStream:
         motion = model.motion_from_actuators(now, velocities, accelerations)
         predicted, deviation = self.result.predict(motion, True)
         residuals = filtered[here, size:] - predicted
-        # the motion, too, so that it is that of the residuals' time, with as little noise
         rest, terms = self._variance_parts(velocities, accelerations)
+        # the motion, too, so that it is that of the residuals' time, with as little noise
         given = (residuals, now, velocities, accelerations, rest, terms)
         together = [each.reshape(len(here), -1) for each in given]
         means = self._residual.filtered(np.concatenate(together, axis=1))

@@ -56,13 +56,13 @@ class ResidualVariance:
         if not (parts.rest.any() and holding.any()):
             return first._with_coefficients(parts)
         widths = range(parts.rest.shape[2])
-        tried = [replace(first, width=width)._with_coefficients(parts) for width in widths]
         near = parts.rest[..., -1] > NEAR
-        for each in tried:
-            scores = np.abs(parts.forces) / np.sqrt(each(parts))
+        for width in widths:
+            found = replace(first, width=width)._with_coefficients(parts)
+            scores = np.abs(parts.forces) / np.sqrt(found(parts))
             if scores[near].max(initial=0.0) <= scores[~near].max(initial=0.0):
                 break
-        return each
+        return found
 
     def __call__(self, part: Residuals) -> Array:
         """Variances (k, n_a) of residuals."""
@@ -75,16 +75,13 @@ class ResidualVariance:
         """Share (k, n_a) of the friction at rest, 1 there."""
         return part.rest[..., self.width]
 
-    def own_share(self, part: Residuals) -> Array:
-        """Share (k, n_a) of the variance that each drive has by itself: friction at rest."""
-        return np.asarray(self._held(part) / self(part))
-
-    def _held(self, part: Residuals) -> Array:
+    def held(self, part: Residuals) -> Array:
+        """Part (k, n_a) of the variance that each drive has by itself: friction at rest."""
         return np.asarray((self.at_rest(part) * self.holding) ** 2 / 3)
 
     def _known(self, part: Residuals) -> Array:
         """Variances (k, n_a) by the parameters, and by friction of drives at rest."""
-        return np.asarray(part.deviation**2 + self._held(part))
+        return np.asarray(part.deviation**2 + self.held(part))
 
     def _with_coefficients(self, parts: Residuals) -> ResidualVariance:
         """Fit what the model lacks where drives slide.

@@ -16,7 +16,7 @@ from pkm_identification.covariance.judgement import Judgement
 from pkm_identification.datasets import Recording
 from pkm_identification.quality.force_size import described_force_defects, force_limit_defects
 from pkm_identification.quality.position_range import stroke_defects
-from pkm_identification.quality.report import Defect
+from pkm_identification.quality.report import Defect, Quality
 from pkm_identification.quality.stamps import slow_rate_defects
 from pkm_identification.regression.preparation import ParameterOptions, Prepared
 from pkm_identification.regression.solution import Solution
@@ -32,7 +32,7 @@ from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.noise import Noise
-from pkm_identification.signals.signals import Samples
+from pkm_identification.signals.signals import Samples, SampleSource
 
 HEAD = 5_000  # samples at the beginning of a recording that is too long for memory
 COMPARED = 500  # of them, whose forces are compared with the described ones
@@ -179,7 +179,7 @@ def _of_recording(
 
     quality = signals.quality
     if quality is not None:
-        for defect in _unlike_robot(model, data, signals):
+        for defect in _unlike_robot(model, data, signals.samples, quality):
             quality = quality.with_defect(defect)
     force_noise = signals.force_noise
     return DataDiagnostics(
@@ -194,17 +194,18 @@ def _of_recording(
     )
 
 
-def _unlike_robot(model: ClosedChainModel, data: Recording, signals: Signals) -> list[Defect]:
-    """Find positions and forces that the described robot cannot have."""
+def _unlike_robot(
+    model: ClosedChainModel, data: Recording, samples: Samples | SampleSource, quality: Quality
+) -> list[Defect]:
+    """Find positions, forces and stamps that the described robot cannot have."""
     names, lower, upper = data.joint_names, np.asarray(model.lower), np.asarray(model.upper)
     found = stroke_defects(data.source, names, lower, upper)
-    samples = signals.samples
     known = samples if isinstance(samples, Samples) else samples.rows(slice(0, HEAD))
     some = known.rows(slice(None, None, max(len(known) // COMPARED, 1)))
-    said = signals.quality.defects if signals.quality is not None else ()
-    if not any(each.kind == 'rate' for each in said):
+    if not any(each.kind == 'rate' for each in quality.defects):
         found += slow_rate_defects(data.interval, len(data))
-    found += force_limit_defects(some.forces, names, np.asarray(model.force_limit))
+    if data.effort_limits is not None:
+        found += force_limit_defects(some.forces, names, data.effort_limits)
     motion = model.motion_from_actuators(some.positions, some.velocities, some.accelerations)
     described = model.inverse_dynamics(motion)
     constants = np.asarray(model.force_constants)

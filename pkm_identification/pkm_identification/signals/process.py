@@ -53,7 +53,7 @@ class Examined:
         Of half the axes, periods and samples: bad ones and a ramp at the end do not count.
         """
         positions = self.averaged.positions
-        apart, last = [], positions.mean[:0].reshape(0, *positions.mean.shape)
+        apart, last = [], np.empty((0, *positions.mean.shape))
         for some in positions.blocks():
             block = np.concatenate([last, some])
             apart.append(np.median(np.abs(np.diff(block, axis=0)), axis=1))
