@@ -417,12 +417,12 @@ def write_text(path, text):
 @pytest.mark.parametrize(
     ('name', 'text', 'message'),
     [
-        ('a.csv', '', 'is empty'),
+        ('a.csv', '', 'has no line with a header'),
         ('a.csv', 'time,left.position,left.effort\n', 'no samples'),
         ('a.csv', 'time,left.position,left.torque\n0,1,2\n', "unknown column 'left.torque'"),
         ('a.csv', 'left.position,left.effort\n0,1\n', "exactly one column 'time'"),
         ('a.csv', 'time,left.effort\n0,1\n', "no column 'left.position'"),
-        ('a.csv', 'time,left.position,left.effort\n0,1,x\n', 'cannot be read as numbers'),
+        ('a.csv', 'time,left.position,left.effort\n0,1,x\n', "'left.effort': 'x' is not a number"),
         (
             'a.csv',
             'time,left.position,left.effort\n0,1,2\n0,1,2\n',
@@ -558,7 +558,7 @@ def test_npz_with_the_truth_of_a_simulated_robot(tmp_path):
 def test_csv_that_is_no_text(tmp_path, content):
     path = tmp_path / 'a.csv'
     path.write_bytes(content)
-    with pytest.raises(DatasetError, match='a.csv.*header is not text in UTF-8'):
+    with pytest.raises(DatasetError, match='a.csv.*is not text in UTF-8'):
         load(path)
 
 

@@ -27,6 +27,7 @@ WORDS = {
     'coarse_stamp': 'samples with the stamp of another',
     'out_of_order': 'stamps out of order',
     'not_finite': 'samples that are no number',
+    'cut_off': 'the last line of the file',
     'outlier': 'outliers',
     'stuck': 'stuck samples',
     'saturation': 'saturated samples',

@@ -265,6 +265,24 @@ def test_a_proposal_has_the_joints_of_the_robot_and_the_form_of_the_text(tmp_pat
     assert_read(load(path))
 
 
+@pytest.mark.parametrize(
+    ('header', 'sizes'),
+    [
+        ('time [s],q1 [rad],q2 [rad],tau1 [N m],tau2 [N m]', (1.0, 1.0, 1.0)),
+        ('t (ms),q1 (deg),q2 (deg),tau1 (mN·m),tau2 (mN·m)', (1e3, 180 / np.pi, 1e3)),
+        ('t [µs],pos_1[mm],pos_2[mm],force_1 [kN],force_2 [kN]', (1e6, 1e3, 1e-3)),
+        ('time_s,q1_deg,q2_deg,tau1_nm,tau2_nm', (1.0, 180 / np.pi, 1.0)),
+    ],
+)
+def test_a_proposal_takes_the_units_of_a_heading(tmp_path, header, sizes):
+    time, position, force = sizes
+    path = write(tmp_path / 'run.csv', header, (TIME * time, Q * position, F * force))
+    (tmp_path / 'run.columns.yaml').write_text(proposed_mapping(path))
+    found = load(path)
+    assert_read(found)
+    assert found.joint_names == ('joint1', 'joint2')
+
+
 def test_a_proposal_for_exported_bags(tmp_path):
     header = 'header.stamp.sec,header.stamp.nanosec,position[0],position[1],effort[0],effort[1]'
     seconds = np.full(COUNT, 1.7e9)

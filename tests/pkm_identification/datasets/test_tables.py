@@ -10,7 +10,7 @@ import pytest
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets import load, stored_array
 from pkm_identification.datasets import source as source_module
-from pkm_identification.datasets.tables import csv_file
+from pkm_identification.datasets.tables import text_table
 
 COUNT = 30
 TIME = 0.1 * np.arange(COUNT)
@@ -28,7 +28,7 @@ def layout(request, monkeypatch):
             (source_module, 'BLOCK', 8),
             (stored_array, 'IN_MEMORY', 20),
             (stored_array, 'ROWS_AT_ONCE', 7),
-            (csv_file, 'ROWS', 11),
+            (text_table, 'ROWS', 11),
         ):
             monkeypatch.setattr(module, name, value)
     return request.param
@@ -86,9 +86,12 @@ def test_empty_lines_and_marks_of_an_encoding(tmp_path, layout):
             'time,a.position,a.effort,b.position,b.current\n0,1,2,3,4\n',
             "column 'b.effort' is missing, other joints have one",
         ),
-        ('time,a.position,a.effort\n0,1\n', 'has 3 column names but rows of 2 values'),
-        ('time,a.position,a.effort\n0,1,2,3\n', 'has 3 column names but rows of 4 values'),
-        ('time,a.position,a.effort\n0,1,2\n0.1,1\n', r'as numbers \(rows counted from line 2\)'),
+        ('time,a.position,a.effort\n0,1\n', "line 2: 2 values, but 'a.effort' is column 3"),
+        ('time,a.position,a.effort\n0,1,2,3\n', 'line 2: 4 values, but the header has 3 names'),
+        ('time,a.position,a.effort\n0,1,2\n1,3,4,5\n2,3,4\n', 'line 3: 4 values'),
+        ('time,a.position,a.effort\n0,1,2\n0.1,1\n1,2,3\n', 'line 3: 2 values'),
+        ('time,a.position,a.effort\n0,1,ok\n', "line 2, column 'a.effort': 'ok' is not a number"),
+        ('', 'has no line with a header'),
         ('time,a.position,a.effort\n\n\n', 'has a header but no samples'),
         ('a.position,a.effort\n0,1\n', 'the header is a.position,a.effort'),
     ],
@@ -101,10 +104,35 @@ def test_csv_files_that_say_too_little_or_too_much(tmp_path, text, message):
 
 
 def test_the_lines_of_a_long_table_are_counted(tmp_path, layout):
-    """The second eleven rows begin in line 13 of the file."""
-    path = csv(tmp_path / 'a.csv', end='1,2,x\n')
-    with pytest.raises(DatasetError, match=f'from line {24 if layout == "blocks" else 2}\\)'):
+    path = csv(tmp_path / 'a.csv', end='1,2,x,4,5,6,7,8\n')
+    with pytest.raises(DatasetError, match=f"line {COUNT + 2}, column .*: 'x' is not a number"):
         load(path)
+
+
+def test_empty_cells_are_lost_samples(tmp_path, layout):
+    path = tmp_path / 'a.csv'
+    path.write_text('time,a.position,a.effort\n0,1,2\n1,,4\n2,5,nan\n3,7,8\n')
+    data = load(path)
+    assert {(each.kind, each.signal, each.count) for each in data.defects} == {
+        ('not_finite', 'position', 1),
+        ('not_finite', 'effort', 1),
+    }
+    np.testing.assert_array_equal(data.positions[:, 0], [1, 1, 5, 7])
+
+
+@pytest.mark.parametrize(('end', 'left'), [('99.2', 1), ('99,3.4,-5.6e-', 3), ('99,3.4,', 3)])
+def test_a_last_line_that_is_cut_off_is_left_out(tmp_path, layout, end, left):
+    header = 'time,a.position,a.effort'
+    whole = np.column_stack([TIME, Q[:, 0], F[:, 0]])
+    data = load(csv(tmp_path / 'a.csv', header, whole, end=end))
+    if end.endswith(','):  # may be an empty cell as well
+        assert data.defects[0].kind == 'not_finite' and len(data) == COUNT + 1
+        return
+    np.testing.assert_array_equal(data.time, TIME)
+    (defect,) = data.defects
+    assert defect.line() == (
+        f'the last line of the file: cut off after {left} of 3 values; left out'
+    )
 
 
 def test_arrays_of_an_npz_file(tmp_path, layout):

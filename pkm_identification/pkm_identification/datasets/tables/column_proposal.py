@@ -12,7 +12,7 @@ import numpy as np
 import yaml
 
 from pkm_description.errors import DatasetError
-from pkm_identification.datasets.tables.column_mapping import SUFFIX, TIME_UNITS, Column
+from pkm_identification.datasets.tables.column_mapping import SUFFIX, TIME_UNITS, UNITS, Column
 from pkm_identification.datasets.tables.foreign_table import FOREIGN, TEXT, Table, open_table
 from pkm_identification.datasets.tables.text_table import form_keys, sniffed
 
@@ -26,7 +26,10 @@ SIGNAL_OF = {word: signal for signal, words in WORDS.items() for word in words}
 TIME = ('time', 't', 'stamp', 'timestamp', 'timestamps')
 WANTED = ('target', 'desired', 'des', 'command', 'commanded', 'cmd', 'reference', 'ref', 'setpoint')
 MEASURED = ('measured', 'meas', 'msr', 'actual', 'act', 'feedback', 'fbk', 'read', 'raw')
-DEGREES = {'position': 'deg', 'velocity': 'deg/s'}
+IN_BRACKETS = re.compile(r'[\[(]\s*([^\])]*?)\s*[\])]')
+# What people write for our names of units, and words that stand for a unit without brackets
+SPELLINGS = {'degs': 'deg', 'degree': 'deg', 'degrees': 'deg', '°': 'deg', 'µs': 'us', 'μs': 'us'}
+UNIT_WORDS = frozenset((*SPELLINGS, 'rad', 'deg', 'mm', 'nm', 'rpm', 'ms', 'us', 'ns'))
 SLOWEST = 0.1  # [s] between samples: with it the unit of a time follows from its steps
 TOKEN = re.compile(r'[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+')
 
@@ -93,7 +96,9 @@ def _signals(shapes: Mapping[str, tuple[int, ...]]) -> Iterable[_Found]:
         places = [k for k, token in enumerate(tokens) if token in SIGNAL_OF]
         if not places or (len(shape) == 2 and min(shape) > 1):
             continue
-        rest = tuple(token for k, token in enumerate(tokens) if k != places[-1])
+        rest = tuple(
+            token for k, token in enumerate(tokens) if k != places[-1] and token not in UNIT_WORDS
+        )
         yield _Found(name, SIGNAL_OF[tokens[places[-1]]], rest)
 
 
@@ -144,14 +149,41 @@ def _of_arrays(
 
 
 def _entry(signal: str, name: str) -> str | dict[str, str]:
-    """Column of a signal, with its unit where its name says degrees."""
-    if signal not in DEGREES or not {'deg', 'degs', 'degree', 'degrees'} & set(_tokens(name)):
+    """Column of a signal, with its unit where its name says another than our own."""
+    units = UNITS[signal]
+    unit = _unit(name, units)
+    if unit is None or units[unit] == 1.0:
         return name
-    return {'column': name, 'unit': DEGREES[signal]}
+    return {'column': name, 'unit': unit}
+
+
+def _unit(name: str, units: Mapping[str, float]) -> str | None:
+    """Which of some units a name has in brackets or among its words; None where it has none."""
+    plain = {_plain(unit): unit for unit in units}
+    for text in IN_BRACKETS.findall(name):
+        if _plain(text) in plain:
+            return plain[_plain(text)]
+    words = {_plain(token) for token in _tokens(name) if token in UNIT_WORDS}
+    # A word has no case and no stroke: `deg` of a velocity is deg/s
+    short = (unit for unit in units if _plain(unit).removesuffix('/s').lower() in words)
+    return next(short, None)
+
+
+def _plain(unit: str) -> str:
+    """Spell a unit in one way: without spaces and points, each part by its usual name."""
+    parts = re.sub(r'[\s*·.]', '', unit).split('/')
+    return '/'.join(SPELLINGS.get(part, part) for part in parts)
+
+
+KNOWN_UNITS = frozenset(
+    map(_plain, (*TIME_UNITS, *(name for each in UNITS.values() for name in each)))
+)
 
 
 def _tokens(name: str) -> list[str]:
-    return [token.lower() for token in TOKEN.findall(name)]
+    """Words and numbers of a name, without a unit in brackets."""
+    without = IN_BRACKETS.sub(lambda m: ' ' if _plain(m[1]) in KNOWN_UNITS else m[0], name)
+    return [token.lower() for token in TOKEN.findall(without)]
 
 
 def _joint_names(keys: Sequence[tuple[str, ...]], joints: Sequence[str]) -> list[str]:
@@ -199,7 +231,7 @@ def _time(table: Table, samples: int) -> dict[str, Any]:
     if not called:
         return {'rate': 'the rate in Hz'}
     name = min(called, key=lambda each: len(tokens[each]))
-    unit = _time_unit(table, name)
+    unit = _unit(name, TIME_UNITS) or _time_unit(table, name)
     return {'time': name if unit == 's' else {'column': name, 'unit': unit}}
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
-from pkm_identification.arrays import Array
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.source import Block, Source
-from pkm_identification.datasets.stored_array import stored
-from pkm_identification.datasets.tables.column_mapping import ForeignFormError
+from pkm_identification.datasets.tables.column_mapping import Column, ForeignFormError, TextForm
+from pkm_identification.datasets.tables.text_table import TextTable
 
-ROWS = 2**14  # of text that are turned into numbers at once
 CSV_FORM = (
     'time, <joint>.position, <joint>.effort and/or <joint>.current, <joint>.velocity, '
     '<joint>.command'
@@ -39,9 +35,8 @@ def open_csv(path: Path) -> Callable[[bool], Recording]:
     left out, velocities where not all others have one. What is returned makes a recording of that;
     given True, with the forces that the controller commanded in place of efforts and currents.
     """
-    header = [name.strip().strip('"') for name in _first_line(path).rstrip('\r\n').split(',')]
-    if header == ['']:
-        raise DatasetError(f"'{path}' is empty; expected a header {CSV_FORM}")
+    text = TextTable(path, TextForm())
+    header = text.names
     columns: dict[str, dict[str, int]] = {kind: {} for kind in KINDS}
     for index, name in enumerate(header):
         if name == 'time':
@@ -64,14 +59,19 @@ def open_csv(path: Path) -> Callable[[bool], Recording]:
 
     @cache
     def table() -> NDArray[Any]:
-        return stored(_table_blocks(path, len(header)))
+        return text.numbers([Column(index) for index in range(len(header))], str(path))
 
-    return partial(_recording, path, header.index('time'), columns, table)
+    return partial(_recording, text, header.index('time'), columns, table)
 
 
 def _recording(
-    path: Path, time: int, columns: Columns, read_once: Callable[[], NDArray[Any]], commanded: bool
+    text: TextTable,
+    time: int,
+    columns: Columns,
+    read_once: Callable[[], NDArray[Any]],
+    commanded: bool,
 ) -> Recording:
+    path = text.path
     forces = ('command',) if commanded else ('effort', 'current')
     wanted = 'a command' if commanded else 'an effort or current'
     driven = [j for j in columns['position'] if any(j in columns[kind] for kind in forces)]
@@ -99,46 +99,6 @@ def _recording(
         return Block(part[:, time], **{name: part[:, columns] for name, columns in places.items()})
 
     source = Source.opened(read, len(table), len(driven))
-    recording = Recording(source, tuple(driven), provenance=provenance)
+    defects = text.defects(len(table))
+    recording = Recording(source, tuple(driven), provenance=provenance, defects=defects)
     return recording.as_commanded() if commanded else recording
-
-
-def _first_line(path: Path) -> str:
-    try:
-        with path.open(encoding='utf-8-sig') as file:
-            return file.readline()
-    except UnicodeDecodeError as error:
-        raise DatasetError(
-            f"'{path}': the header is not text in UTF-8 ({error}); expected {CSV_FORM}"
-        ) from error
-    except OSError as error:
-        raise DatasetError(f"'{path}' cannot be read: {error.strerror}") from error
-
-
-def _table_blocks(path: Path, width: int) -> Iterator[Array]:
-    """Yield the rows of a table, some thousand at once."""
-    line, found = 2, False
-    with path.open(encoding='utf-8-sig') as file:
-        file.readline()
-        while lines := list(islice(file, ROWS)):
-            table = _numbers_of(path, lines, width, line)
-            line += len(lines)
-            if table.size:
-                found = True
-                yield table
-    if not found:
-        raise DatasetError(f"'{path}' has a header but no samples")
-
-
-def _numbers_of(path: Path, lines: list[str], width: int, first: int) -> Array:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', UserWarning)  # of lines that are all empty
-            table = np.loadtxt(lines, delimiter=',', ndmin=2, comments=None)
-    except ValueError as error:
-        raise DatasetError(
-            f"'{path}' cannot be read as numbers (rows counted from line {first}): {error}"
-        ) from error
-    if table.size and table.shape[1] != width:
-        raise DatasetError(f"'{path}' has {width} column names but rows of {table.shape[1]} values")
-    return np.asarray(table)

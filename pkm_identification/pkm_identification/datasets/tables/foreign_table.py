@@ -23,6 +23,7 @@ from pkm_identification.datasets.tables.column_mapping import (
 from pkm_identification.datasets.tables.mat_elements import check_elements
 from pkm_identification.datasets.tables.npz_file import check_declared, require_memory
 from pkm_identification.datasets.tables.text_table import TextTable
+from pkm_identification.quality.report import Defect
 
 TEXT = ('.csv', '.txt', '.tsv', '.dat', '.log')
 ARRAYS = ('.npz', '.mat', '.parquet')
@@ -39,6 +40,10 @@ class Table(Protocol):
 
     def numbers(self, columns: Sequence[Column], source: str) -> Array:
         """Return samples (N, k) of some columns; `source` names the mapping in messages."""
+        ...
+
+    def defects(self, samples: int) -> tuple[Defect, ...]:
+        """What is wrong with the file as a whole, though it can be read."""
         ...
 
 
@@ -68,6 +73,10 @@ class ArrayTable:
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Shape of each array."""
         return {name: values.shape for name, values in self.arrays.items()}
+
+    def defects(self, samples: int) -> tuple[Defect, ...]:
+        """Nothing: arrays are whole, or they cannot be read."""
+        return ()
 
     def numbers(self, columns: Sequence[Column], source: str) -> Array:
         """Return samples (N, k) of some columns."""

@@ -37,7 +37,8 @@ def load_mapped(path: Path, names: Path | str | Mapping[str, Any]) -> Recording:
     """
     mapping = read_column_mapping(names)
     columns = named_columns(mapping)
-    table = open_table(path, mapping.text).numbers(columns, mapping.source)
+    opened = open_table(path, mapping.text)
+    table = opened.numbers(columns, mapping.source)
     widths = [len(mapping.time)] + [len(mapping.joints)] * len(mapping.signals)
     ends = np.cumsum(widths)
     places = {
@@ -61,6 +62,7 @@ def load_mapped(path: Path, names: Path | str | Mapping[str, Any]) -> Recording:
         Source.opened(read, len(table), len(mapping.joints)),
         mapping.joints,
         side=mapping.side,
+        defects=opened.defects(len(table)),
         provenance={
             'source': str(path),
             'format': path.suffix.lower().removeprefix('.'),

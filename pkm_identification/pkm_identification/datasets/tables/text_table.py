@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from os import SEEK_END
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +22,11 @@ from pkm_identification.datasets.tables.column_mapping import (
     same_column,
     unknown_column,
 )
+from pkm_identification.quality.report import Defect
 
 ROWS = 2**14  # lines that are turned into numbers at once
 MISSING = ('', 'nan', 'null', 'none', 'na', 'n/a', '-')  # cells that hold no number
+LONGEST_LINE = 1 << 20  # [bytes]
 HEAD = 50  # lines that are looked at for a header
 
 
@@ -63,6 +66,27 @@ class TextTable:
             return self._cells(line), self._before(number)
         raise DatasetError(f"'{self.path}' has no line with {self._wanted}")
 
+    @cached_property
+    def cut_off(self) -> int | None:
+        """Number of values that the last line has, where its writer did not come to its end."""
+        with self.path.open('rb') as file:
+            size = file.seek(0, SEEK_END)
+            file.seek(max(size - LONGEST_LINE, 0))
+            before, _, last = file.read().rpartition(b'\n')
+        line = last.decode('utf-8', errors='replace')
+        if not before or not line or self._is_empty(line):
+            return None
+        cells = self._cells(line)
+        whole = len(cells) >= len(self.names) and self._number(cells[-1]) is not None
+        return None if whole else len(cells)
+
+    def defects(self, samples: int) -> tuple[Defect, ...]:
+        """What is wrong with the text: that its last line was left out."""
+        if self.cut_off is None:
+            return ()
+        what = f'cut off after {self.cut_off} of {len(self.names)} values'
+        return (Defect('cut_off', 1, 1 / samples, 'left out', what=what),)
+
     @property
     def _wanted(self) -> str:
         return 'a header' if self.form.has_header else 'samples'
@@ -89,7 +113,12 @@ class TextTable:
         line = line.rstrip('\r\n')
         if self.form.delimiter is None:
             return line.split()
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=self.form.delimiter))]
+        return [
+            cell.strip()
+            for cell in next(
+                csv.reader([line], delimiter=self.form.delimiter, skipinitialspace=True)
+            )
+        ]
 
     def numbers(self, columns: Sequence[Column], source: str) -> Array:
         """Return samples (N, k) of some columns."""
@@ -117,7 +146,9 @@ class TextTable:
         found = False
         while block := list(islice(lines, ROWS)):
             kept = [
-                (number + k, line) for k, line in enumerate(block, 1) if not self._is_empty(line)
+                (number + k, line)
+                for k, line in enumerate(block, 1)
+                if not (self._is_empty(line) or (line[-1] != '\n' and self.cut_off is not None))
             ]
             number += len(block)
             if kept:
@@ -128,7 +159,11 @@ class TextTable:
 
     def _numbers(self, lines: Sequence[tuple[int, str]], places: Sequence[int]) -> Array:
         """Numbers (k, c) of numbered lines: all at once, else cell by cell."""
-        comma = self.form.decimal == ','
+        comma, delimiter = self.form.decimal == ',', self.form.delimiter
+        if delimiter is not None and self.form.has_header:
+            wide = len(self.names) - 1
+            if any(line.count(delimiter) > wide for _, line in lines):
+                return self._rows(lines, places)
         texts = [line.replace(',', '.') if comma else line for _, line in lines]
         try:
             with warnings.catch_warnings():
@@ -139,27 +174,42 @@ class TextTable:
                 )  # fmt: skip
             return np.asarray(table, dtype=float)
         except ValueError:
-            return np.array([self._row(number, line, places) for number, line in lines])
+            return self._rows(lines, places)
+
+    def _rows(self, lines: Sequence[tuple[int, str]], places: Sequence[int]) -> Array:
+        return np.array([self._row(number, line, places) for number, line in lines])
 
     def _row(self, number: int, line: str, places: Sequence[int]) -> list[float]:
         cells = self._cells(line)
+        if self.form.has_header and any(cells[len(self.names) :]):
+            raise DatasetError(
+                f"'{self.path}', line {number}: {len(cells)} values, but the header has "
+                f'{len(self.names)} names'
+            )
         if len(cells) <= max(places):
             raise DatasetError(
-                f"'{self.path}', line {number}: {len(cells)} values, but column "
-                f"'{self.names[max(places)]}' is the {max(places) + 1}th"
+                f"'{self.path}', line {number}: {len(cells)} values, but "
+                f"'{self.names[max(places)]}' is column {max(places) + 1}"
             )
         return [self._cell(number, place, cells[place]) for place in places]
 
     def _cell(self, number: int, place: int, cell: str) -> float:
+        value = self._number(cell)
+        if value is None:
+            raise DatasetError(
+                f"'{self.path}', line {number}, column '{self.names[place]}': '{cell}' is not a "
+                'number'
+            )
+        return value
+
+    def _number(self, cell: str) -> float | None:
+        """Number of a cell, NaN where it is missing; None where it is another text."""
         if cell.lower() in MISSING:
             return float('nan')
         try:
             return float(cell.replace(',', '.') if self.form.decimal == ',' else cell)
         except ValueError:
-            raise DatasetError(
-                f"'{self.path}', line {number}, column '{self.names[place]}': '{cell}' is not a "
-                'number'
-            ) from None
+            return None
 
 
 def sniffed(path: Path) -> TextForm:
