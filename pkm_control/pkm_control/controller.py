@@ -386,7 +386,8 @@ class TrajectoryController:
             message = f'{finding.message}; {held}: late states or a busy machine'
             finding = Finding(finding.event, message)
         if finding.event.category is StopCategory.POWER_OFF:
-            raise ControlFault(finding.event.code, finding.message)
+            before = '' if self._fault is None else f'; it braked already: {self._fault}'
+            raise ControlFault(finding.event.code, finding.message + before)
         if self._fault is not None:  # it brakes already, or rests after that
             if finding.event is StopEvent.TRACKING_FAULT and moving:
                 raise ControlFault(StopEvent.RUNAWAY.code, finding.message)

@@ -138,6 +138,7 @@ GOOD = "closed_loop: [['tip_A', 'tip_B']]\ntype: ['3d']\nname_mot: ['mot1', 'mot
         ("'3d'", "'5d'", "tip_A and tip_B has the unknown type '5d'; types are 3d, 6d"),
         ("type: ['3d']", 'type: []', 'type must give 3d or 6d for each of the 1 closed loops'),
         ("'tip_B'", "'tip_C'", "frame 'tip_C', which is no link or joint.*is 'tip_B' meant"),
+        ("'tip_B'", '"tip\\0B"', 'which is no link or joint'),
         ("'mot2'", "'mot3'", "name_mot names the joint 'mot3'.*joints are mot1"),
         ("'mot2'", "'mot1'", "name_mot lists 'mot1' twice"),
         ('name_mot', 'name_motor', "unknown key 'name_motor' .is 'name_mot' meant"),

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from pkm_dynamics import ClosedChainModel, PlatformMotion
-from pkm_dynamics.analysis.singularities import jacobian_condition
+from pkm_dynamics.analysis.singularities import SINGULAR, jacobian_condition
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.limits.robot_limits import LimitOptions
 
 # Colours by the share that is used, told apart by the colour-blind; grey without a limit
 STOPS = (
@@ -54,9 +53,7 @@ def limit_use(model: ClosedChainModel, motion: PlatformMotion, forces: Floats) -
     condition = jacobian_condition(model, motion)
     platform = at([], np.zeros((len(motion), 0)))
     if condition is not None:
-        limit = LimitOptions.condition_limit
-        assert limit is not None
-        platform[:, 1 + tree.platform_body] = np.log(condition) / np.log(limit)
+        platform[:, 1 + tree.platform_body] = np.log(condition) / np.log(SINGULAR)
     drives = [body_of[name] for name in model.actuated_joints]
     with np.errstate(invalid='ignore', divide='ignore'):
         stroke = np.where(np.isfinite(half), np.abs(joints.positions - middle) / half, np.nan)

@@ -17,9 +17,8 @@ from pkm_control.supervision import Finding
 from pkm_description.errors import PkmError
 from pkm_description.sidecar_sections import read_workspace
 from pkm_dynamics import ClosedChainModel, PlatformMotion
-from pkm_dynamics.analysis.singularities import has_singularities, jacobian_condition
+from pkm_dynamics.analysis.singularities import SINGULAR, has_singularities, jacobian_condition
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.limits.robot_limits import LimitOptions
 
 # Of the largest position error: the robot counts as on its path nearer than this.
 ON_PATH = 0.2
@@ -54,8 +53,7 @@ def condition_limits(model: ClosedChainModel) -> tuple[float, float]:
     share = np.abs(model.inverse_dynamics(rest)) / np.asarray(model.force_limit)
     condition = jacobian_condition(model, rest)
     assert condition is not None  # loops are closed
-    most = LimitOptions.condition_limit or np.inf
-    stop = min(float(condition[0]) / max(float(share.max()), 1.0 / most), most)
+    stop = min(float(condition[0]) / max(float(share.max()), 1.0 / SINGULAR), SINGULAR)
     return SLOW * stop, stop
 
 

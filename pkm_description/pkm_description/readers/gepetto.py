@@ -207,9 +207,10 @@ class _Robot:
 
     def close(self, first: str, second: str, kind: str) -> None:
         """Add the constraint that makes two frames coincide."""
+        parent, child = self.frame(first), self.frame(second)  # refuse what the robot has not
         element = etree.SubElement(self.root, 'constraint', name=f'{first}_to_{second}', type=kind)
-        etree.SubElement(element, 'parent', link=self.frame(first))
-        etree.SubElement(element, 'child', link=self.frame(second))
+        etree.SubElement(element, 'parent', link=parent)
+        etree.SubElement(element, 'child', link=child)
 
     def drive(self, motors: list[str]) -> None:
         """Give exactly these joints an effort command interface."""

@@ -36,6 +36,7 @@ from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
 
 NEGLIGIBLE = 1e-9  # share of a motion that the platform does not do, but for rounding
+SINGULAR = 1e3  # condition number of the actuator Jacobian that counts as a singularity
 MEASURES = ('parallel', 'serial', 'constraint', 'passive')
 
 

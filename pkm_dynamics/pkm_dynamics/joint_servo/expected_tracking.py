@@ -13,6 +13,7 @@ from scipy.fft import irfft, next_fast_len, rfft, rfftfreq
 from pkm_description.description import frozen
 from pkm_description.errors import KinematicsError
 from pkm_description.sidecar_sections import read_simulation
+from pkm_dynamics.analysis.singularities import SINGULAR, has_singularities, jacobian_condition
 from pkm_dynamics.array_types import Complex, Floats
 from pkm_dynamics.equations.actuator_inertia import inertia_matrix
 from pkm_dynamics.joint_servo.gains import VELOCITY_CUTOFF, ServoGains
@@ -30,6 +31,10 @@ LOOP_DELAY = 1e-3  # [s] from a measurement to the middle of the cycle that its 
 FADING = 5.0  # periods of the servo's bandwidth after which an error has faded
 DEVIATIONS = 3.0  # standard deviations of noise that find room beside the commands
 NOISE_SAMPLES = 1000  # frequencies of the sampled servo that its noise is summed over
+# Errors as many times those expected must not lead into a singularity. Simulated robots are off by
+# up to 1.5 times as much: at force limits, and where drives feel another inertia than at home.
+SINGULAR_ERRORS = 2.0
+AT_TWICE = 'platform at twice its expected errors'
 BLOCK = 4096  # samples, or frequencies, that are computed at once
 
 # Limits of where the robot is and how fast it moves: those that its errors may break
@@ -217,14 +222,16 @@ def under_servo(
 
     The errors (`tracking`), against those `allowed` (n_a,) [m, rad], and, where the motion is
     feasible, the forces of the servo (`command`) and the limits of position and speed that the
-    motion less the errors breaks. A fraction of errors and forces is `left_free`; `limits` are
-    options of `check_feasibility`.
+    motion less the errors breaks; and where `SINGULAR_ERRORS` times the errors lead to a
+    singularity. A fraction of errors and forces is `left_free`; `limits` are options of
+    `check_feasibility`.
     """
     if ASSEMBLED in report.margins:
         return report
     expected = expected_tracking(model, response, motion, feedforward)
-    desired = model.actuator_states(motion.motion(expected.time, model))
-    speeds = np.gradient(expected.errors, expected.time, axis=0)
+    time = expected.time
+    desired = model.actuator_states(motion.motion(time, model))
+    speeds = np.gradient(expected.errors, time, axis=0)
     positions, velocities = desired.positions - expected.errors, desired.velocities - speeds
     allowed = (1.0 - left_free) * allowed
     if not report.feasible:  # where the motion itself breaks limits, more of them help nobody
@@ -234,12 +241,34 @@ def under_servo(
     try:
         executed = model.motion_from_actuators(positions, velocities, 0.0 * velocities)
     except KinematicsError as error:
-        at = float(expected.time[error.samples[0]]) if len(error.samples) else 0.0
-        broken = Margin(ASSEMBLED, -np.inf, np.nan, 0.0, 'platform', at, '')
-        return report.with_margins([broken])
-    found = check_feasibility(model, executed, time=expected.time, **(limits or {}))
+        at = _first_time(error, time)
+        return report.with_margins([Margin(ASSEMBLED, -np.inf, np.nan, 0.0, 'platform', at, '')])
+    found = check_feasibility(model, executed, time=time, **(limits or {}))
     executed_breaks = found.only(OF_STATE)
-    return report if executed_breaks.feasible else report.worse_of(executed_breaks)
+    if not executed_breaks.feasible:
+        return report.worse_of(executed_breaks)
+    if not has_singularities(model):
+        return report
+    worst = _worst_conditioning(model, desired.positions - SINGULAR_ERRORS * expected.errors, time)
+    return report if worst.margin >= 0.0 else report.worse_of(report.with_margins([worst]))
+
+
+def _worst_conditioning(model: ClosedChainModel, positions: Floats, time: Floats) -> Margin:
+    """Margin of the conditioning at actuator positions (N, n_a) to a singularity."""
+    still = np.zeros_like(positions)
+    try:
+        poses = model.motion_from_actuators(positions, still, still)
+    except KinematicsError as error:
+        at = _first_time(error, time)
+        return Margin('conditioning', -np.inf, np.inf, SINGULAR, AT_TWICE, at, '')
+    condition = jacobian_condition(model, poses)
+    assert condition is not None  # loops are closed
+    (worst,) = largest(condition[:, None], np.array([SINGULAR]), time)
+    return Margin('conditioning', *worst[:3], AT_TWICE, worst.time, '')
+
+
+def _first_time(error: KinematicsError, time: Floats) -> float:
+    return float(time[error.samples[0]]) if len(error.samples) else 0.0
 
 
 def _forces(

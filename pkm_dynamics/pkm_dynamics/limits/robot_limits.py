@@ -13,7 +13,7 @@ from pkm_description.errors import TrajectoryError
 from pkm_description.sidecar_sections import read_workspace
 from pkm_dynamics.analysis.apertures import apertures_of_joints
 from pkm_dynamics.analysis.clearances import BodyDistances
-from pkm_dynamics.analysis.singularities import has_singularities, jacobian_condition
+from pkm_dynamics.analysis.singularities import SINGULAR, has_singularities, jacobian_condition
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.limits.margins import Extremum, Margin, largest, smallest
 from pkm_dynamics.model import ClosedChainModel
@@ -35,7 +35,7 @@ class LimitOptions:
     # the largest tilt and of the largest aperture
     stroke_margin: float = 0.0
     # largest condition number of the scaled actuator Jacobian; None: unchecked
-    condition_limit: float | None = 1e3
+    condition_limit: float | None = SINGULAR
     # one or (n_a,): largest accelerations of the actuators [m/s^2, rad/s^2]
     acceleration: ArrayLike | None = None
     # largest aperture of spherical and universal closures [rad], beside `workspace.aperture` of the

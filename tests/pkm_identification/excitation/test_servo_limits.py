@@ -7,10 +7,17 @@ import pytest
 from every_model import model_of
 
 from pkm_bringup.offline import simulate
-from pkm_description.errors import FeasibilityError, SimulationError, TrajectoryError
-from pkm_dynamics.joint_servo.expected_tracking import ErrorResponse, expected_tracking
+from pkm_description.errors import (
+    FeasibilityError,
+    KinematicsError,
+    SimulationError,
+    TrajectoryError,
+)
+from pkm_dynamics.joint_servo.expected_tracking import ErrorResponse, expected_tracking, under_servo
 from pkm_dynamics.joint_servo.gains import largest_errors, servo_gains
+from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.simulation import PlantEffects
+from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation import DesignLimits, design_excitation
 
 QUICK = {'starts': 1, 'iterations': 25, 'workers': 1, 'seed': 1}
@@ -66,6 +73,47 @@ def test_a_servo_that_does_not_bear_the_weight_is_named_with_one_that_does():
     for bandwidth, bears in ((needed, True), (0.9 * needed, False)):
         sag = weight / servo_gains(model, bandwidth).proportional
         assert (sag <= 0.8 * largest_errors(model)).all() == bears
+
+
+def loops_close(model, q):
+    """Whether the robot can be led there from home."""
+    rest = np.zeros((1, model.n_a))
+    try:
+        model.motion_from_actuators(q[None], rest, rest)
+    except KinematicsError:
+        return False
+    return True
+
+
+def test_errors_twice_as_large_as_expected_must_not_end_in_a_singularity():
+    """Struts of PaLiDA that are 3 cm too long or short, in turns, let the platform turn over."""
+    model = model_of('palida')
+    home = np.asarray(model.home_actuators)
+    signs = np.array([1.0, 1.0, -1.0, 1.0, 1.0, -1.0])
+    near, far = 0.0, 0.05
+    while far - near > 1e-5:
+        middle = 0.5 * (near + far)
+        near, far = (middle, far) if loops_close(model, home - middle * signs) else (near, middle)
+    still = FourierTrajectory(
+        *(1.0, home, np.full((6, 1), 1e-6), np.zeros((6, 1))), 'actuators', model.actuated_joints
+    )
+    gains = servo_gains(model)
+    response, allowed = ErrorResponse(model, gains), largest_errors(model)
+    report = check_feasibility(model, still)
+
+    for share, singular in ((0.45, False), (0.55, True)):
+
+        def short_of(model, motion, share=share):
+            """A feedforward that leaves the servo to give what this error makes of it."""
+            missing = gains.proportional * share * near * signs
+            return model.inverse_dynamics(motion) - missing
+
+        found = under_servo(report, model, still, response, allowed, short_of)
+        assert found.margins['tracking'].value == pytest.approx(share * near, rel=1e-3)
+        assert found.feasible != singular
+        if singular:
+            assert found.violations[0].constraint == 'conditioning'
+            assert 'twice its expected errors' in found.message
 
 
 @pytest.mark.parametrize('name', ['bandwidth', 'damping', 'gain_scale', 'max_error'])
