@@ -71,7 +71,15 @@ class Judged:
             shape=candidate.shape if is_friction(candidate) else (),
             is_ambiguous=self.is_ambiguous,
             replaces=tuple(names[index] for index in candidate.replaces),
+            value=self._value,
         )
+
+    @property
+    def _value(self) -> float | None:
+        """Force constant over the nominal one, or delay [s]."""
+        if not self.candidate.term.is_of_measurement:
+            return None
+        return float(self.trial.values[0]) + (self.candidate.term is Term.GAIN)
 
 
 def is_friction(candidate: Candidate) -> bool:

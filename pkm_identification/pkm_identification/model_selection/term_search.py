@@ -17,6 +17,7 @@ from pkm_identification.model_selection.candidate_terms import (
 )
 from pkm_identification.model_selection.friction_alternatives import told_apart
 from pkm_identification.model_selection.judged_term import SURELY, Judged, is_friction
+from pkm_identification.model_selection.measurement_terms import measurement_terms
 from pkm_identification.model_selection.ripple_screen import drive_samples, ripple_peak
 from pkm_identification.model_selection.term_equations import Equations, Trial
 from pkm_identification.model_selection.term_plausibility import Plausibility
@@ -48,7 +49,9 @@ class Search:
             if not (is_friction(each) and set(each.joints) & set(self.with_laws))
             and (self.may_change or each.term is not Term.ASYMMETRY)
         ]
-        self._columns: Columns = candidate_columns(self.problem, self._plain)
+        of_measurement, columns = measurement_terms(self.problem, self._rows)
+        self._columns: Columns = candidate_columns(self.problem, self._plain).joined(columns)
+        self._plain += of_measurement
         # that were taken: ripples, and powers in place of viscous friction
         self._further: list[tuple[Candidate, Columns]] = []
         self._model: Columns = candidate_columns(self.problem, [])  # of all that were taken

@@ -51,12 +51,18 @@ def select_terms(problem: Problem, laws: bool = True, may_change: bool = True) -
         best = next((each for each in judged if each.passes), None)
         if best is None:
             return Selected(
-                tuple(search.taken),
+                _of_drives(search),
                 (*tried, *(each.row(step, problem.names) for each in judged[:SHOWN])),
             )
         best = search.take(best)
-        tried.append(replace(best.row(step, problem.names), is_taken=True))
-    return Selected(tuple(search.taken), tuple(tried))
+        row, elsewhere = best.row(step, problem.names), best.candidate.term.is_of_measurement
+        tried.append(replace(row, is_taken=not elsewhere, is_found=elsewhere))
+    return Selected(_of_drives(search), tuple(tried))
+
+
+def _of_drives(search: Search) -> tuple[Candidate, ...]:
+    """Terms that a model of the drives can take; the others only make room for the right ones."""
+    return tuple(each for each in search.taken if not each.term.is_of_measurement)
 
 
 def asked_for(problem: Problem, with_laws: Sequence[str] = ()) -> TriedTerm | None:

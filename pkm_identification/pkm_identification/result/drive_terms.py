@@ -20,6 +20,8 @@ class Term(str, Enum):
     STRIBECK = 'stribeck'
     ATAN = 'atan'
     POWER = 'power'
+    GAIN = 'force constant'
+    DELAY = 'delay'
 
     __str__ = str.__str__
 
@@ -32,6 +34,11 @@ class Term(str, Enum):
     def is_law(self) -> bool:
         """Whether it stands beside Coulomb and viscous friction as a law of its own."""
         return self.value in LAWS
+
+    @property
+    def is_of_measurement(self) -> bool:
+        """Whether not the model of the drives is wrong by it, but the measured forces are."""
+        return self in (Term.GAIN, Term.DELAY)
 
 
 @dataclass(frozen=True)
@@ -57,11 +64,25 @@ class TriedTerm:
     # an offset that the data do not tell from Coulomb friction by direction
     is_ambiguous: bool = False
     replaces: tuple[str, ...] = ()  # parameters of the model that it stands in place of
+    # of a force constant: measured forces over those that the other drives tell; of a delay: by how
+    # much later than positions forces were taken [s], negative where they lag
+    value: float | None = None
+    is_found: bool = False  # significant, and not taken: it is none of the model of the drives
 
     def sentence(self) -> str:
         """Say what the residuals of these drives show."""
+        if self.term is Term.DELAY:
+            assert self.value is not None
+            late, early = ('forces', 'positions') if self.value < 0 else ('positions', 'forces')
+            return f'{late} lag behind {early} by about {1e3 * abs(self.value):.2g} ms'
         words = EITHER if self.is_ambiguous else WORDS[self.term]
-        return f'{", ".join(self.joints)}: {words.format(period=self._period())}'
+        said = words.format(period=self._period(), value=self.value)
+        return f'{", ".join(self.joints)}: {said}'
+
+    @property
+    def remedy(self) -> str:
+        """Option that takes it into account."""
+        return REMEDIES.get(self.term, 'friction=auto')
 
     def _period(self) -> str:
         if self.period is None:
@@ -79,7 +100,10 @@ NOUNS = {
     Term.STRIBECK: 'Stribeck friction',
     Term.ATAN: 'arctangent friction',
     Term.POWER: 'power-law friction',
+    Term.GAIN: 'force constant',
+    Term.DELAY: 'delay',
 }
+REMEDIES = {Term.GAIN: 'drive_gains=each', Term.DELAY: 'delay=estimate'}
 WORDS = {
     Term.OFFSET: 'a constant force: offset',
     Term.ASYMMETRY: 'Coulomb friction that differs by direction: asymmetry',
@@ -90,6 +114,7 @@ WORDS = {
     Term.STRIBECK: 'Stribeck friction',
     Term.ATAN: 'friction that saturates with the speed (arctangent)',
     Term.POWER: 'friction by a power of the speed',
+    Term.GAIN: 'forces are {value:.3g} times what the other drives tell: force constant or unit',
 }
 
 
@@ -108,3 +133,9 @@ class DriveTermDiagnostics:
     # of `friction='auto'`, step by step; those not taken are the best of their step
     tried_terms: tuple[TriedTerm, ...] = ()
     refused: str = ''  # why no friction laws, or no terms at all, were looked for
+
+    @property
+    def unmet(self) -> TriedTerm | None:
+        """The term that residuals ask for, or else what is wrong with the measured forces."""
+        found = (each for each in self.tried_terms if each.is_found)
+        return self.asked_for or next(found, None)

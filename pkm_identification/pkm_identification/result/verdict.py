@@ -153,7 +153,8 @@ def verdict_of(result: IdentificationResult) -> Verdict | None:
     if found.model_error > USABLE:
         return found
     if errors.untested > UNTESTED:
-        return replace(found, grade=Grade.UNPROVEN, doubts=(_too_short(errors),), advice=(LONGER,))
+        advice = (LONGER, *(advice if Named.TERM in named else ()))
+        return replace(found, grade=Grade.UNPROVEN, doubts=(_too_short(errors),), advice=advice)
     return replace(found, grade=Grade.GOOD if found.model_error <= GOOD else Grade.USABLE)
 
 
@@ -266,7 +267,7 @@ def _named(diagnostics: Diagnostics, limit: Limit) -> frozenset[Named]:
     if limit is not Limit.MISSING_EFFECT:
         return frozenset()
     is_by_colour = _variance_ratio(diagnostics) is None
-    has_term = diagnostics.drive_terms.asked_for is not None
+    has_term = diagnostics.drive_terms.unmet is not None
     pairs = ((Named.COLOURED, is_by_colour), (Named.TERM, has_term))
     return frozenset(each for each, is_named in pairs if is_named)
 
@@ -274,20 +275,13 @@ def _named(diagnostics: Diagnostics, limit: Limit) -> frozenset[Named]:
 def _for_missing(diagnostics: Diagnostics) -> tuple[str, ...]:
     """Return what to do about an effect that the model lacks."""
     found = diagnostics.drive_terms
-    if found.asked_for is not None:
-        return (f'{found.asked_for.sentence()}, which friction=auto takes', *_late(diagnostics))
+    if found.unmet is not None:
+        return (f'{found.unmet.sentence()}, which {found.unmet.remedy} takes',)
     if found.tried_terms:
         further = 'further ' if any(each.is_taken for each in found.tried_terms) else ''
         where = 'look for elasticity, contacts or a wrong geometry'
-        return (f'no {further}term of the drives helps: {where}', *_late(diagnostics))
-    return ('no single term of the drives explains them', *_late(diagnostics))
-
-
-def _late(diagnostics: Diagnostics) -> tuple[str, ...]:
-    """Name a delay of the forces, which looks like friction, where nobody has estimated it."""
-    if all(each.delay is not None for each in diagnostics.data):
-        return ()
-    return ('delay=estimate tells whether the forces are late',)
+        return (f'no {further}term of the drives helps: {where}',)
+    return ('no single term of the drives explains them',)
 
 
 def _noise_bias(diagnostics: Diagnostics) -> float:
