@@ -10,9 +10,10 @@ from contextlib import suppress
 
 import rclpy
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from ros_domain import fresh_domain
+
+from pkm_description.nodes.running import LeanExecutor
 
 WINDING_DOWN = 2.0  # [s] at most
 LONGEST = 180.0  # [s] until a condition holds, on a machine that has other things to do
@@ -56,7 +57,7 @@ class Graph:
         self._outer_domain = os.environ.get('ROS_DOMAIN_ID')
         os.environ['ROS_DOMAIN_ID'] = str(domain)
         rclpy.init(args=arguments, domain_id=domain)
-        self.executor = SingleThreadedExecutor()
+        self.executor = LeanExecutor()
         self.nodes: list[Node] = []
         self.tester = self.add(Tester)
         return self
