@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from checks_here import Here
 from fuzzed_files import FORMS, MODELS
 from fuzzing import LONG, LONGEST, NUMBERS, TEXTS, Interrupted, Tally, odd_value, tried
 from graph import Graph
@@ -112,26 +113,19 @@ class AtOnce:
         pass
 
 
-class Here:
-    """In place of `WorkerProcess`."""
+class Timed(Here):
+    """A check of which the processor time of the last call is known [s], and that may be ended."""
 
-    def __init__(self, model: ClosedChainModel) -> None:
-        self.description, self._model = model.description, model
-        self.seconds = 0.0  # of processor time of the last call
+    seconds = 0.0
 
     def call(self, longest: float, function: Callable[..., Any], *arguments: Any) -> Any:
         begun = time.process_time()
         try:
-            return function(self._model, *arguments)
+            return super().call(longest, function, *arguments)
         except Interrupted:
             raise PkmError(f'the check takes longer than {longest:g} s') from None
         finally:
             self.seconds = time.process_time() - begun
-
-    def start(self) -> None:
-        pass
-
-    close = abandon = start
 
 
 class Handle:
@@ -186,7 +180,7 @@ class Requests:
         controller._follow._background.close()
         controller._follow._background = AtOnce()
         controller.loop = controller._build()
-        self.check = controller._follow._worker = Here(controller.loop.controller.model)
+        self.check = controller._follow._worker = Timed(controller.loop.controller.model)
         controller.loop.controller.activate(self.model.home_actuators)
         controller.loop.commanding = True
         server = self.server = self.graph.add(EstimationServer)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from action_msgs.msg import GoalStatus
+from checks_here import check_here
 from diagnostic_msgs.msg import DiagnosticArray
 from graph import Graph
 from lifecycle_msgs.msg import State, Transition
@@ -93,6 +94,7 @@ class Laboratory(Graph):
         self.enabling = self.tester.create_publisher(Bool, f'{CONTROLLER}/enabling_device', 10)
         self.until(self.action.server_is_ready)
         assert self.change(Transition.TRANSITION_CONFIGURE)
+        check_here(self.controller)
         self._watch()
         self._options = self.loop.controller.options
         return self

@@ -11,6 +11,7 @@ import pytest
 rclpy = pytest.importorskip('rclpy')
 
 from action_msgs.msg import GoalStatus  # noqa: E402
+from checks_here import check_here  # noqa: E402
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue  # noqa: E402
 from graph import Graph  # noqa: E402
 from lifecycle_msgs.msg import State, Transition  # noqa: E402
@@ -78,7 +79,10 @@ class Controller(Graph):
 
     def transition(self, number: int) -> bool:
         request = ChangeState.Request(transition=Transition(id=number))
-        return self.call(ChangeState, 'trajectory_controller/change_state', request).success
+        done = self.call(ChangeState, 'trajectory_controller/change_state', request).success
+        if done and number == Transition.TRANSITION_CONFIGURE:
+            check_here(self.node)
+        return done
 
     def lifecycle(self) -> int:
         response = self.call(GetState, 'trajectory_controller/get_state', GetState.Request())
@@ -459,7 +463,7 @@ def test_drives_that_are_not_ready_stop_the_robot_and_keep_it_inactive() -> None
         graph.until(lambda: ready(graph) == '')
         handle = graph.send(shake(), periods=500)
         graph.until(lambda: graph.seen(Phase.RUN))
-        assert ready(graph) == 'a motion is under way'
+        graph.until(lambda: ready(graph) == 'a motion is under way')
         drives.publish(Bool(data=False))
         final = graph.result(handle)
         assert final.result.error_code == Result.DRIVES_NOT_READY

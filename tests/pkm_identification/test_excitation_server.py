@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from action_msgs.msg import GoalStatus
-from fuzzed_requests import Here
+from checks_here import Here
 from graph import Graph
 from lifecycle_msgs.srv import GetState
 from rclpy.action import ActionClient, ActionServer, CancelResponse

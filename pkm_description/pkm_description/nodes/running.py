@@ -11,18 +11,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import rclpy
+from rclpy.client import Client
 from rclpy.event_handler import EventHandler
 from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.service import Service
 from rclpy.signals import SignalHandlerOptions
 
 from pkm_description.errors import PkmError
 
 LONGEST_WAIT = 0.02  # [s] until a signal is noticed
 LONGEST_WIND_DOWN = 10.0  # [s] from a signal to the end of a node
-LOOKS_EVERY = 0.5  # [s] from one look for events of quality of service to the next
-LOOKS_FOR = 2 * LONGEST_WAIT  # [s] that a look takes: a wait begins in it
+SERVICES_EVERY, EVENTS_EVERY = 5e-3, 0.5  # [s] how often an executor under way looks at them
 LAST_ANSWERS = 5  # turns of the executor in which answers of a node that has ended go out
 PAUSE = 1e-3  # [s] after a failed callback, so that one that always fails takes no whole core
 
@@ -32,18 +33,39 @@ class FatalError(PkmError):
 
 
 class LeanExecutor(SingleThreadedExecutor):
-    """A single-threaded executor that looks for events of quality of service now and then alone.
+    """A single-threaded executor that does not wait for everything at every turn.
 
-    Each publisher and subscription has two such events (an incompatible partner), which at every
-    wait cost more than all messages: a cycle of a graph takes half the processor time without.
-    What has happened stays to be seen at the next look.
+    Waiting costs by the number of entities, and most of them are seldom due. While messages come,
+    services and clients are looked at every `SERVICES_EVERY`, and events of quality of service
+    (an incompatible partner; two of each publisher and subscription) every `EVENTS_EVERY`: they
+    stay until then. A cycle of a graph takes a third of the processor time.
     """
+
+    _services = _events = True  # whether the present wait is for them
+    _services_at = _events_at = 0.0  # [s] of the latest wait for them
 
     def can_execute(self, entity: Any) -> bool:
         """Return whether to wait for an entity."""
-        if isinstance(entity, EventHandler) and time.monotonic() % LOOKS_EVERY > LOOKS_FOR:
+        if isinstance(entity, EventHandler) and not self._events:
+            return False
+        if isinstance(entity, (Service, Client)) and not self._services:
             return False
         return bool(super().can_execute(entity))
+
+    def _wait_for_ready_callbacks(
+        self, timeout_sec: Any = None, nodes: Any = None, condition: Any = lambda: False
+    ) -> Any:
+        """Choose what to wait for; without services never longer than until they are due."""
+        now = time.monotonic()
+        self._services = now - self._services_at > SERVICES_EVERY
+        self._events = now - self._events_at > EVENTS_EVERY
+        if self._services:
+            self._services_at = now
+        elif isinstance(timeout_sec, float):
+            timeout_sec = min(timeout_sec, SERVICES_EVERY)
+        if self._events:
+            self._events_at = now
+        yield from super()._wait_for_ready_callbacks(timeout_sec, nodes, condition)
 
 
 def quick_executor() -> Executor:
