@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -129,6 +130,7 @@ def _of_actuators(model: ClosedChainModel, circle: CircleTrajectory) -> FourierT
     )
 
 
+@lru_cache(maxsize=4)  # a robot that cannot tells so only after seconds
 def translations(model: ClosedChainModel) -> tuple[str, ...]:
     """Return the directions x, y, z in which the platform can move from home without turning."""
     slopes = model.platform_jacobian(np.asarray(model.home_actuators)[None])[0]
