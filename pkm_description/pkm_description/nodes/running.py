@@ -38,7 +38,7 @@ class LeanExecutor(SingleThreadedExecutor):
     Waiting costs by the number of entities, and most of them are seldom due. While messages come,
     services and clients are looked at every `SERVICES_EVERY`, and events of quality of service
     (an incompatible partner; two of each publisher and subscription) every `EVENTS_EVERY`: they
-    stay until then. A cycle of a graph takes a third of the processor time.
+    stay until then. A graph in lockstep takes two thirds of the processor time.
     """
 
     _services = _events = True  # whether the present wait is for them
@@ -77,7 +77,7 @@ def quick_executor() -> Executor:
     try:
         from rclpy.experimental import EventsExecutor
     except ImportError:
-        return SingleThreadedExecutor()
+        return LeanExecutor()
     executor: Executor = EventsExecutor()
     return executor
 
