@@ -21,6 +21,15 @@ TRAJECTORY = (
 )
 
 COUNT, NATURAL, NOT_NEGATIVE = whole(1), whole(0), number(0.0)
+WORKERS = Option('workers', COUNT, 'processes', None, '1', 'one a core; no effect on the result')
+SCHEDULER = Option(
+    'scheduler',
+    TEXT,
+    'address of a scheduler of `dask.distributed` (tcp://HOST:8786) whose workers compute in place '
+    'of processes here; the workers see the same files',
+    None,
+    metavar='ADDRESS',
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser, *options: Option) -> None:

@@ -29,6 +29,7 @@ VERBS = (
     'goal',
     'data',
     'identify',
+    'identify-all',
     'validate',
     'compare',
     'monitor',
@@ -68,10 +69,14 @@ def build_parser(verb: str | None = None) -> argparse.ArgumentParser:
     folder = Path(__file__).parent / 'verbs'
     for name in VERBS:
         if verb in (None, name):
-            import_module(f'pkm_bringup.verbs.{name}').add_parser(verbs)
+            import_module(f'pkm_bringup.verbs.{_module(name)}').add_parser(verbs)
         else:
-            verbs.add_parser(name, help=_purpose(folder / f'{name}.py'))
+            verbs.add_parser(name, help=_purpose(folder / f'{_module(name)}.py'))
     return parser
+
+
+def _module(verb: str) -> str:
+    return verb.replace('-', '_')
 
 
 def _purpose(file: Path) -> str:

@@ -31,7 +31,7 @@ def fails(capsys):
             line for line in capsys.readouterr().err.splitlines() if not re.search(r' \d+ s$', line)
         ]
         assert len(lines) == 1, lines
-        assert re.match(r'pkm( \w+)*: error: ', lines[0])
+        assert re.match(r'pkm( [\w-]+)*: error: ', lines[0])
         assert 'Traceback' not in lines[0] and 'defect' not in lines[0]
         return lines[0]
 

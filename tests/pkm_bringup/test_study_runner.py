@@ -8,15 +8,17 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from pkm_bringup import cli
 from pkm_bringup.outputs import OutputError
-from pkm_bringup.studies.runner import KeptRuns, Runner
+from pkm_bringup.studies.runner import KeptRuns, Runner, SchedulerError
 from pkm_description.errors import SimulationError
 
 
@@ -158,3 +160,51 @@ def test_an_interrupt_ends_all_processes(tmp_path):
     for path in processes.iterdir():
         with pytest.raises(ProcessLookupError):
             os.kill(int(path.name), 0)
+
+
+class Cluster:
+    """In place of `distributed.Client`: threads here, and what was asked of them."""
+
+    addresses: list[str] = []
+
+    def __init__(self, address: str, **_: object) -> None:
+        self.addresses.append(address)
+
+    def get_executor(self, **_: object) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(2)
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_study_with_a_scheduler_computes_there_and_finds_the_same(monkeypatch, capsys):
+    modules = {'distributed': {'Client': Cluster}, 'distributed.comm': {'CommClosedError': OSError}}
+    for name, content in modules.items():
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(**content))
+    from pkm_bringup.studies import uf_pkm_study
+
+    monkeypatch.setattr(uf_pkm_study, 'SAMPLES', 50)
+    command = ['study', 'uf_pkm', '--runs', '2', '--workers', '1', '--json']
+    found = []
+    for more in ([], ['--scheduler', 'tcp://there:8786']):
+        assert cli.main([*command, *more]) == 0
+        cases = json.loads(capsys.readouterr().out)['cases']
+        found.append([(case['values'], case['worst']) for case in cases])  # without times
+    assert set(Cluster.addresses) == {'tcp://there:8786'}
+    assert found[0] == found[1]
+
+
+def test_a_scheduler_needs_its_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'distributed', None)
+    with pytest.raises(SchedulerError, match='pip install distributed'):
+        Runner(1, scheduler='tcp://there:8786').map(partial(estimate, 5), seeds(1))
+
+
+def test_a_scheduler_of_dask_distributed():
+    distributed = pytest.importorskip('distributed')
+    with distributed.LocalCluster(1, threads_per_worker=1, processes=False) as cluster:
+        runner = Runner(scheduler=cluster.scheduler_address)
+        found = runner.map(partial(estimate, 20), seeds(1, 2))
+        assert found == Runner(1).map(partial(estimate, 20), seeds(1, 2))
+    with pytest.raises(SchedulerError, match='no scheduler at'):
+        Runner(scheduler='nonsense://there').map(partial(estimate, 5), seeds(1))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from pkm_bringup.arguments import COUNT, NATURAL, ROBOT
+from pkm_bringup.arguments import COUNT, NATURAL, ROBOT, WORKERS
 from pkm_bringup.studies.runner import Runner
 from pkm_identification.option import TEXT, Option, Values, choice
 
@@ -67,9 +67,7 @@ def robot(default: str, what: str = '', name: str = 'robot') -> Option:
 
 def seed(text: str = 'of the first run') -> tuple[Option, Option]:
     """Return the options --seed and --workers."""
-    told = 'one a core; no effect on the result'
-    workers = Option('workers', COUNT, 'processes', None, '1', told)
-    return Option('seed', NATURAL, f'{text}, at least 0', 0, '1'), workers
+    return Option('seed', NATURAL, f'{text}, at least 0', 0, '1'), WORKERS
 
 
 def runs(default: int, text: str = 'seeds', least: int = 1) -> tuple[Option, ...]:

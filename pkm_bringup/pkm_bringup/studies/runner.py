@@ -8,8 +8,9 @@ import shutil
 import signal
 import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import as_completed
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Executor, as_completed
+from contextlib import contextmanager
 from math import nan
 from pathlib import Path
 from threading import Event
@@ -27,6 +28,7 @@ from pkm_dynamics.processors import SINGLE_THREAD, cores
 Case = Mapping[str, Any]
 
 LIBRARIES = ('numpy', 'scipy', 'numba', 'mujoco', 'cvxpy', 'clarabel')  # in the origin
+LONGEST_ANSWER = 10.0  # [s] of a scheduler
 ORIGIN = 'origin.json'  # in the folder of the runs: options and versions
 
 
@@ -36,6 +38,10 @@ def _quiet(
     """Show nothing."""
 
 
+class SchedulerError(PkmError):
+    """A scheduler cannot be reached, or has ended."""
+
+
 class Runner:
     """Calls one function for many cases, as many processes share them.
 
@@ -43,6 +49,8 @@ class Runner:
     with one thread, and every result passes through its text, whether computed or read. `tell`
     gets what is being done, the fraction done (None where unknown) and the time left [s] (nan
     where unknown). The first Ctrl-C sets `interrupted` where a study ends with what it has.
+    With the address of a `scheduler` of dask.distributed its workers compute in place of
+    processes here.
     `files` are what the study makes beside its result, by name: each writes a new file.
     """
 
@@ -52,8 +60,9 @@ class Runner:
         tell: Tell = _quiet,
         kept: KeptRuns | None = None,
         interrupted: Event | None = None,
+        scheduler: str | None = None,
     ) -> None:
-        self.workers, self.tell = workers, tell
+        self.workers, self.tell, self.scheduler = workers, tell, scheduler
         self.interrupted = interrupted or Event()
         self.files: dict[str, Callable[[Path], object]] = {}
         self._kept = kept
@@ -90,12 +99,15 @@ class Runner:
 
         tell()
         processes = min(self.workers or cores(), len(left))
-        if processes > 1:
-            _share_out(one, cases, left, processes, done)
+        if self.scheduler and left:
+            with _workers_of(self.scheduler) as executor:
+                _share_out(executor, one, cases, left, done)
+        elif processes > 1:
+            with _processes(processes) as executor:
+                _share_out(executor, one, cases, left, done)
         else:
-            with threadpool_limits(1):  # sums in another order are other sums
-                for index in left:
-                    done(index, _call(one, cases[index]))
+            for index in left:
+                done(index, _call(one, cases[index]))
         return [found[index] for index in range(total)]
 
     def map_seeds(
@@ -158,22 +170,54 @@ def origin_of(study: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _share_out(
+    executor: Executor,
     one: Callable[..., Any],
     cases: Sequence[Case],
     left: Sequence[int],
-    processes: int,
     done: Callable[[int, str], None],
 ) -> None:
-    executor = get_reusable_executor(
-        max_workers=processes, env=SINGLE_THREAD, initializer=_leave_interrupts
-    )
     futures = {executor.submit(_call, one, cases[index]): index for index in left}
+    for future in as_completed(list(futures)):
+        done(futures.pop(future), future.result())  # popped: thousands of texts would stay
+
+
+@contextmanager
+def _processes(count: int) -> Iterator[Executor]:
+    """Processes of this machine; none is at work after an error."""
+    executor = get_reusable_executor(
+        max_workers=count, env=SINGLE_THREAD, initializer=_leave_interrupts
+    )
     try:
-        for future in as_completed(futures):
-            done(futures[future], future.result())
+        yield executor
     except BaseException:  # of a run, or Ctrl-C: nobody waits for the others
         executor.shutdown(wait=True, kill_workers=True)
         raise
+
+
+@contextmanager
+def _workers_of(scheduler: str) -> Iterator[Executor]:
+    """Workers of a scheduler of dask.distributed; what is not computed is cancelled at an error."""
+    try:
+        from distributed import Client
+        from distributed.comm import CommClosedError
+    except ModuleNotFoundError:
+        raise SchedulerError(
+            f"the scheduler '{scheduler}' needs the package distributed: pip install distributed"
+        ) from None
+    try:
+        client = Client(scheduler, timeout=LONGEST_ANSWER, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise SchedulerError(f"no scheduler at '{scheduler}': {error}") from error
+    try:
+        # pure: two runs of the same arguments are one result
+        executor: Executor = client.get_executor(pure=False)
+        yield executor
+    except (CancelledError, CommClosedError) as error:
+        raise SchedulerError(
+            f"the scheduler at '{scheduler}' has ended: start the same again, and it goes on"
+        ) from error
+    finally:
+        client.close()
 
 
 def _leave_interrupts() -> None:
@@ -184,7 +228,8 @@ def _leave_interrupts() -> None:
 def _call(one: Callable[..., Any], case: Case) -> str:
     """One run as text: floating-point numbers in full, also infinite ones."""
     try:
-        return json.dumps(one(**case), default=lambda array: array.tolist())
+        with threadpool_limits(1):  # sums in another order are other sums
+            return json.dumps(one(**case), default=lambda array: array.tolist())
     except PkmError as error:
         named = ', '.join(f'{name} {value}' for name, value in case.items())
         raise type(error)(f'run with {named}: {error}') from error

@@ -8,7 +8,7 @@ from typing import Any
 import pkm_description
 from pkm_bringup.arguments import ROBOT, add_json
 from pkm_bringup.kept import kept, sources_digest
-from pkm_bringup.verbs import describe_contributions, describe_workspace
+from pkm_bringup.verbs.describe_parts import describe_contributions, describe_workspace
 from pkm_bringup.views.console import Update, print_json, progress
 
 FLAGS = {

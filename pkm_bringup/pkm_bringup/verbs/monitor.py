@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import COUNT, PICTURES, add_arguments, add_json, add_robot
+from pkm_bringup.arguments import PICTURES, SCHEDULER, WORKERS, add_arguments, add_json, add_robot
 from pkm_bringup.data_arguments import add_options, given_loading, given_options
 from pkm_bringup.exit_status import ExitStatus
 from pkm_bringup.outputs import OutputError, check_output, write_output
@@ -33,7 +33,6 @@ FALSE_ALARMS = Option(
     0.01,
     '1',
 )
-WORKERS = Option('workers', COUNT, 'processes', None, '1', 'one a core')
 EVERY = Option(
     'every',
     POSITIVE,
@@ -59,7 +58,7 @@ def add_parser(subparsers: Any) -> None:
         'holds, rigid bodies, friction, rotors and forces of drives; default: with the first ones'
     )
     parser.add_argument('--model', metavar='MODEL', help=text)
-    add_arguments(parser, REFERENCE, FALSE_ALARMS, WORKERS)
+    add_arguments(parser, REFERENCE, FALSE_ALARMS, WORKERS, SCHEDULER)
     text = 'go on looking for new recordings, a line a change, until interrupted'
     parser.add_argument('--live', action='store_true', help=text)
     add_arguments(parser, EVERY)
@@ -130,7 +129,7 @@ def _monitored(arguments: Any, memory: Any = None) -> Any:
     with design_view('monitor') as tell:
         tell('reading the robot; the first run compiles', None, float('nan'))
         model = load_model(arguments.robot)
-        runner = Runner(arguments.workers, tell)
+        runner = Runner(arguments.workers, tell, scheduler=arguments.scheduler)
         run = shared_out(runner, arguments.robot, request.model_file)
         if memory is not None:
             run = memory.beside(run)

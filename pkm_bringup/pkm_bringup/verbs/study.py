@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import add_arguments, add_json
+from pkm_bringup.arguments import SCHEDULER, add_arguments, add_json
 from pkm_bringup.outputs import OutputError, check_output, write_output_folder
 from pkm_bringup.studies.declaration import Content, Output, Study
 from pkm_bringup.studies.runner import KeptRuns, Runner, origin_of
@@ -34,7 +34,7 @@ STUDIES = (
     'real',
 )
 # Options that change nothing of the result, and what else the parser leaves among them.
-NOT_NAMED = ('run', 'verb', 'study', 'json', 'output', 'workers')
+NOT_NAMED = ('run', 'verb', 'study', 'json', 'output', 'workers', 'scheduler')
 
 
 def add_parser(subparsers: _SubParsersAction[Any]) -> None:
@@ -47,6 +47,8 @@ def add_parser(subparsers: _SubParsersAction[Any]) -> None:
         description = f'{study.claim}. {study.description}'
         one = studies.add_parser(name, help=study.claim, description=description)
         add_arguments(one, *study.options)
+        if study.output is not Output.DESIGN:  # one search, not many runs
+            add_arguments(one, SCHEDULER)
         metavar, told, _ = study.output.value
         one.add_argument('--output', metavar=metavar, help=told)
         add_json(one)
@@ -67,7 +69,9 @@ def run(study: Study, arguments: Namespace) -> int:
             interrupted = stack.enter_context(stop_on_interrupt(study.keeps_best))
         tell = stack.enter_context(design_view(f'study {study.name}'))
         tell('reading the robot; the first run compiles', None, float('nan'))
-        runner = Runner(arguments.workers, tell, kept, interrupted)
+        runner = Runner(
+            arguments.workers, tell, kept, interrupted, getattr(arguments, 'scheduler', None)
+        )
         content: Content = {**study.run(arguments, runner), 'origin': origin}
     try:
         if output is not None:

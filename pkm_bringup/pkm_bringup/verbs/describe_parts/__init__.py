@@ -1,0 +1,1 @@
+"""Parts of `pkm describe`, with options of their own."""
