@@ -138,7 +138,7 @@ def test_a_design_and_a_printed_validation_have_pages(made, prints, tmp_path):
     text = prints(*words, folder / 'model.yaml')
     page = Reader((tmp_path / 'validation.html').read_text())
     table = page.tables['predictions'][0]
-    assert text.splitlines()[2].split()[:3] == [cell_text(each) for each in table[1][:3]]
+    assert text.splitlines()[4].split()[:3] == [cell_text(each) for each in table[1][:3]]
 
 
 def test_two_runs_are_compared(made, prints, tmp_path):

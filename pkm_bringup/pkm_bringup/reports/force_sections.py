@@ -14,6 +14,7 @@ from pkm_bringup.views.console import Column, table_of
 from pkm_bringup.views.validation_view import (
     EPS_RA,
     TO_TRUTH_IN_BAND,
+    grade_line,
     validation_lines,
     validation_table,
 )
@@ -59,7 +60,7 @@ def prediction_section(run: Run) -> Section:
             )
         )
     blocks.append(TableBlock(validation_table(first), f'Errors in {name} by joint.'))
-    blocks.append(Lines(tuple(validation_lines(first))))
+    blocks.append(Lines((grade_line(first), *validation_lines(first))))
     return Section(key, heading, tuple(blocks))
 
 

@@ -295,7 +295,7 @@ def asked_for(result: IdentificationResult, is_named: bool = False) -> str:
         return f'with the {asked.term.noun} of {drives} the held-out error there goes {change}'
     return (
         f'the residuals ask for a term that the model lacks ({asked.sentence()}): with it the '
-        f'held-out error there goes {change}; see {asked.remedy}'
+        f'held-out error there goes {change}' + (f'; see {asked.remedy}' if asked.remedy else '')
     )
 
 

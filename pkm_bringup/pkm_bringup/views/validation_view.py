@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from pkm_bringup.views.console import Table, print_table, show
+from pkm_identification.percent import percent
 
 # What errors of forces are called, in every table, and in words once below it
 EPS_RA, TO_TRUTH = 'eps_RA [%]', 'eps_RA to the truth [%]'
@@ -21,6 +22,7 @@ BEYOND = 0.05  # share of a joint's samples from which one speaks of another mot
 
 def print_validation(summary: dict[str, Any]) -> None:
     """Print the summary of a validation as tables and sentences."""
+    sys.stdout.write(f'{grade_line(summary)}\n\n')
     show(validation_table(summary))
     sys.stdout.write('\n' + '\n'.join(validation_lines(summary)) + '\n')
     if summary['rollout'] is not None:
@@ -136,6 +138,28 @@ def _print_rollout(rollout: dict[str, Any]) -> None:
         columns['true parameters [mm]'] = [1e3 * value for value in rollout['floor']['platform']]
     rows = list(zip(*columns.values(), strict=True))
     print_table(tuple(columns), rows, f'\nopen-loop rollout under {rollout["forces"]} forces')
+
+
+def grade_line(summary: dict[str, Any]) -> str:
+    """Return in one line how good the model is on these data, and what limits it."""
+    error, noise = summary['against_measured']['relative_rms_overall'], summary['noise_share']
+    text = f'{summary["grade"]} model on these data: forces are predicted within {percent(error)}'
+    text += ' (RMS)'
+    if noise is not None:
+        text += f', noise of the measurement alone making {percent(noise)}'
+    return f'{text}; {_what_limits(summary)}'
+
+
+def _what_limits(summary: dict[str, Any]) -> str:
+    coverage = summary['coverage']
+    shares = [] if coverage is None else coverage['beyond'] or []
+    if summary['is_unbiased'] is not None and all(summary['is_unbiased']):
+        return 'the rest is within the noise'
+    if max(shares, default=0.0) > BEYOND:
+        return 'they move where, or as fast as, the data of the identification never did'
+    if summary['is_unbiased'] is None:
+        return 'how much of that is noise is unknown: no spread over periods shows it'
+    return 'the rest is an effect that the model lacks, or the robot has changed'
 
 
 def verdict(summary: dict[str, Any]) -> str:

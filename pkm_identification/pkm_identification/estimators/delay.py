@@ -66,7 +66,7 @@ def estimate_delay(
     step = SHIFT * head.interval
     value, change, deviation, damping = recorded, np.inf, np.inf, 1.0
     start = process(head, options)
-    limit = FARTHEST / _fastest(start)
+    limit = longest_delay(start)
     band = _band_of_all(start, limit + 2 * step)
 
     def with_delay(delay: float) -> Problem:
@@ -145,7 +145,11 @@ def _predicted(problem: Problem, values: Array) -> Array:
     return np.asarray(rows.regressor @ values[chosen.free] + rows.fixed @ values[chosen.fixed])
 
 
-def _fastest(signals: Signals) -> float:
-    """Mean frequency of the accelerations of the fastest axis [Hz]."""
+def longest_delay(signals: Signals) -> float:
+    """Delay [s] beyond which a shift looks like another one.
+
+    By the mean frequency of the accelerations of the fastest axis.
+    """
     speeds = np.maximum(signals.velocities.std(axis=0), 1e-300)
-    return float((signals.accelerations.std(axis=0) / speeds).max() / (2 * np.pi))
+    fastest = float((signals.accelerations.std(axis=0) / speeds).max() / (2 * np.pi))
+    return FARTHEST / max(fastest, 1e-300)

@@ -6,6 +6,7 @@ import numpy as np
 
 from pkm_identification.arrays import Indices
 from pkm_identification.estimators.consistent.friction_columns import linear_names
+from pkm_identification.estimators.delay import longest_delay
 from pkm_identification.model_selection.candidate_terms import friction_parameter
 from pkm_identification.model_selection.term_equations import Equations, Trial
 from pkm_identification.regression.problem import Problem
@@ -13,6 +14,8 @@ from pkm_identification.result.drive_terms import Term
 
 # What yields is Coulomb friction as a whole: to this factor, as the grid of deflections is coarse
 YIELDING = 2.0
+# Factor of a force constant: beyond it the forces are not those of the drive at all
+UNLIKE = 5.0
 
 
 class Plausibility:
@@ -21,12 +24,17 @@ class Plausibility:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._friction = _friction_parameters(problem)
+        self._longest = min(longest_delay(run.signals) for run in problem.runs)
 
     def __call__(self, equations: Equations, trial: Trial) -> bool:
-        """Whether a rotor is positive, and friction never drives."""
+        """Whether rotors are positive, friction never drives, forces not much too large or late."""
         candidate = equations.candidates[trial.candidate]
         if candidate.term is Term.ROTOR:
             return bool(trial.values[0] > 0)
+        if candidate.term is Term.GAIN:
+            return bool(1 + trial.values[0] < UNLIKE)
+        if candidate.term is Term.DELAY:
+            return bool(abs(trial.values[0]) < self._longest)
         if candidate.term is Term.ASYMMETRY:
             coulomb = friction_parameter(self._problem, candidate.joints, 'coulomb')
             return coulomb is not None and bool(abs(trial.values[0]) <= trial.free_values[coulomb])

@@ -12,7 +12,7 @@ from pkm_identification.quality.cycles import AROUND, CERTAIN, cycle_numbers, pr
 from pkm_identification.quality.frozen import resolution
 from pkm_identification.quality.prediction import Extrapolation
 from pkm_identification.quality.report import Defect, located
-from pkm_identification.quality.stamps import EXCESS, JITTER, even_clock
+from pkm_identification.quality.stamps import EXCESS, JITTER, even_clock, unknown_gap
 
 SMOOTHER = 0.95  # noise over the even stamps, against that over the measured ones
 REACH, DEGREE = 8, 2  # of the polynomials that show how smooth a motion is over a clock
@@ -21,6 +21,12 @@ HALF = 0.5
 CHANGES = 0.75  # share of the signals that change from row to row where all do
 BY_CHANCE = 3.0  # standard deviations of an interval
 FEWEST = 64  # samples that show a clock
+NEAR = 4  # steps to either side that a jump is compared with
+LONGER = 10.0  # times: an acceleration in one sample goes on in the next, a jump does not
+AT_ONCE = 2.5  # intervals: over longer ones a motion may have gone on
+STEPS = 20.0  # of the numbers' resolution
+SEEN = 1e-3  # of a joint's range: smaller jumps do no harm
+MOST_PARTS = 20  # motions put together; of more, jumps are how the signal is
 EVENED = 'the samples were taken evenly: even stamps are used'
 DROPPED = 'dropped: the same sample read again'
 CONTINUED = 'the motion goes on: the stamps behind are moved'
@@ -52,12 +58,38 @@ def recovered_clock(block: Block) -> Clock | None:
     if stale.any():
         defects.append(located('stale', np.flatnonzero(stale), block.time, DROPPED))
     time, positions = block.time[rows], block.positions[rows]
+    time, found = _parted(time, positions)
+    defects += found
     moving = np.ptp(positions, axis=0) > 0
     is_even = False
     if len(rows) >= FEWEST and moving.any():
         time, is_even, found = _on_own_clock(time, positions[:, moving])
         defects += found
     return Clock(rows, time, is_even, tuple(defects)) if defects else None
+
+
+def _parted(time: Array, positions: Array) -> tuple[Array, list[Defect]]:
+    """Stamps (N,) [s] with a pause where positions (N, n) jump, and where that is.
+
+    A step between two samples that is many times as long as those before and behind is none of a
+    motion: two motions were put together, or an encoder was set anew.
+    """
+    if len(time) <= 2 * NEAR:
+        return time, []
+    steps = np.abs(np.diff(positions, axis=0))
+    beside = np.lib.stride_tricks.sliding_window_view(steps, 2 * NEAR + 1, axis=0)  # (k, n, w)
+    largest = np.delete(beside, NEAR, axis=2).max(axis=2)
+    least = np.maximum(LONGER * largest, STEPS * resolution(positions))
+    least = np.maximum(least, SEEN * np.ptp(positions, axis=0))
+    intervals = np.diff(time)
+    usual = float(np.median(intervals))
+    here = (steps[NEAR:-NEAR] > least).any(axis=1) & (intervals[NEAR:-NEAR] < AT_ONCE * usual)
+    rows = np.flatnonzero(here) + NEAR + 1
+    if not len(rows) or len(rows) > MOST_PARTS:
+        return time, []
+    gap = unknown_gap(usual)
+    defect = located('jump', rows, time, f'motions put together? {gap:g} s are put between them')
+    return time + gap * np.searchsorted(rows, np.arange(len(time)), side='right'), [defect]
 
 
 def stale_rows(block: Block) -> Mask:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from pkm_identification.arrays import Array
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.quality.report import Defect
 
 # Of a drive's force limit: peaks of drives are two to three times what descriptions give
@@ -17,6 +17,7 @@ NEARLY_ALL = 0.99  # of the samples: others may be spikes
 ALIKE = 0.9
 # Factor that no careless mass of a description makes of the forces of all drives
 FAR = 5.0
+MOST_ALIKE = 0.5  # share of the drives whose forces are as described
 SPREAD = 2.0  # of the factors of the drives, that are one factor
 UNIT = 1.3  # of a factor, within which it is that of the force constants
 
@@ -46,14 +47,15 @@ def described_force_defects(
     product = np.maximum(np.outer(*sizes), np.finfo(float).tiny)
     each_with_each = left.T @ right / product
     correlation, count = np.diag(each_with_each), len(efforts)
-    if (np.abs(correlation) < ALIKE).any():
-        return _exchanged(each_with_each, count, names)
+    factors = sizes[0] / np.maximum(sizes[1], np.finfo(float).tiny)
+    alike = np.abs(correlation) >= ALIKE
+    if not alike.all():
+        return _exchanged(each_with_each, count, names) or _dead(factors, alike, count, names)
     what = 'they have the opposite sign of those of the description'
     found = [
         _defect('unlike_robot', count, names[int(k)], what, correlation=float(correlation[k]))
         for k in np.flatnonzero(correlation < 0.0)
     ]
-    factors = sizes[0] / np.maximum(sizes[1], np.finfo(float).tiny)
     factor = float(np.median(factors))
     is_one = factors.max() < SPREAD * factor and factors.min() > factor / SPREAD
     if not is_one or 1.0 / FAR < factor < FAR:
@@ -64,6 +66,21 @@ def described_force_defects(
     else:
         what += 'another unit, wrong force constants, or masses of the description that nobody set?'
     return [*found, *(_defect('unlike_robot', count, name, what, factor=factor) for name in names)]
+
+
+def _dead(factors: Array, alike: Mask, count: int, names: Sequence[str]) -> list[Defect]:
+    """Find joints whose forces hardly change where most others do as described.
+
+    `factors` (n,) are what the measured forces scatter by over the described ones.
+    """
+    if np.count_nonzero(alike) < MOST_ALIKE * len(alike):
+        return []
+    dead = ~alike & (factors < np.median(factors[alike]) / FAR)
+    what = 'they hardly change where those of other joints are as described: a dead sensor?'
+    return [
+        _defect('unlike_robot', count, names[int(k)], what, factor=float(factors[k]))
+        for k in np.flatnonzero(dead)
+    ]
 
 
 def _exchanged(correlation: Array, count: int, names: Sequence[str]) -> list[Defect]:

@@ -21,6 +21,7 @@ WORDS = {
     'jitter': 'jitter of the stamps',
     'stale': 'repeated samples',
     'clock_leap': 'leaps of the clock',
+    'jump': 'jumps of the positions from sample to sample',
     'gap': 'lost samples',
     'pause': 'pauses of the recording',
     'duplicate_stamp': 'stamps that occur twice',

@@ -7,6 +7,8 @@ from enum import Enum
 
 from pkm_dynamics.friction_laws import LAWS
 
+LEAST_FACTOR = 0.2  # of a force constant over the nominal one
+
 
 class Term(str, Enum):
     """What a drive's model may lack."""
@@ -76,13 +78,20 @@ class TriedTerm:
             late, early = ('forces', 'positions') if self.value < 0 else ('positions', 'forces')
             return f'{late} lag behind {early} by about {1e3 * abs(self.value):.2g} ms'
         words = EITHER if self.is_ambiguous else WORDS[self.term]
+        if self.is_no_constant:
+            words = WRONG_FORCE
         said = words.format(period=self._period(), value=self.value)
         return f'{", ".join(self.joints)}: {said}'
 
     @property
+    def is_no_constant(self) -> bool:
+        """Whether forces are too small for a force constant, or of the opposite sign."""
+        return self.term is Term.GAIN and self.value is not None and self.value < LEAST_FACTOR
+
+    @property
     def remedy(self) -> str:
-        """Option that takes it into account."""
-        return REMEDIES.get(self.term, 'friction=auto')
+        """Option that takes it into account; '' where none does."""
+        return '' if self.is_no_constant else REMEDIES.get(self.term, 'friction=auto')
 
     def _period(self) -> str:
         if self.period is None:
@@ -103,6 +112,10 @@ NOUNS = {
     Term.GAIN: 'force constant',
     Term.DELAY: 'delay',
 }
+WRONG_FORCE = (
+    'forces are not what the other drives tell ({value:.2g} times): a dead sensor, a wrong sign, '
+    'the column of another joint?'
+)
 REMEDIES = {Term.GAIN: 'drive_gains=each', Term.DELAY: 'delay=estimate'}
 WORDS = {
     Term.OFFSET: 'a constant force: offset',

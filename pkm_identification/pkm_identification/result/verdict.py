@@ -20,6 +20,7 @@ GOOD, USABLE = (
     0.03,
     0.1,
 )  # relative RMS error: feedforward leaves that share of the force to feedback
+NEGLIGIBLE = 0.005  # an error that no effect is looked for behind, though noise does not explain it
 LARGE_RATIO = 2.0  # of the residuals' variance to that of the noise: more of it is not noise
 MUCH_BIAS = 0.3  # of the error, that noise of the motion makes of it
 MANY_BAD = 0.5  # share of the samples: fewer that are left out hardly limit a model
@@ -40,6 +41,13 @@ class Grade(str, Enum):
     UNPROVEN = 'unproven'  # whatever it predicts: the data are too short to tell
     DOUBTFUL = 'doubtful'  # whatever it predicts: the data cannot be right
 
+    @classmethod
+    def of(cls, error: float) -> Grade:
+        """Grade of a relative RMS error, noise of the measured forces left out of it."""
+        if error > USABLE:
+            return cls.POOR
+        return cls.GOOD if error <= GOOD else cls.USABLE
+
 
 class Limit(str, Enum):
     """What makes most of the error of the predicted forces."""
@@ -51,6 +59,7 @@ class Limit(str, Enum):
     SIGNS = 'a wrong sign in the data'
     DATA = 'bad samples'
     WRONG_DATA = 'data that cannot be right'
+    NOTHING = 'nothing that a controller would feel'
     UNKNOWN = 'unknown causes'
 
 
@@ -150,12 +159,13 @@ def verdict_of(result: IdentificationResult) -> Verdict | None:
         return replace(found, grade=Grade.DOUBTFUL)
     if not result.is_physical and result.consistent.p_value <= LEAST_P_VALUE:
         found = replace(found, reasons=(*found.reasons, _no_bodies(result)))
-    if found.model_error > USABLE:
+    found = replace(found, grade=Grade.of(found.model_error))
+    if found.grade is Grade.POOR:
         return found
     if errors.untested > UNTESTED:
         advice = (LONGER, *(advice if Named.TERM in named else ()))
         return replace(found, grade=Grade.UNPROVEN, doubts=(_too_short(errors),), advice=advice)
-    return replace(found, grade=Grade.GOOD if found.model_error <= GOOD else Grade.USABLE)
+    return found
 
 
 def _no_bodies(result: IdentificationResult) -> str:
@@ -195,7 +205,8 @@ def _limit(
             (),
             ('correct columns, units or rate of the data, then identify again',),
         )
-    lost = diagnostics.parameters.undetermined
+    # those of drives that were estimated beside them are no parameters of the model
+    lost = set(diagnostics.parameters.undetermined) & set(result.names)
     bias = _noise_bias(diagnostics)
     bad = _bad_share(diagnostics)
     if len(lost) > FEW_PROPER * len(result.names):
@@ -213,11 +224,15 @@ def _limit(
         return Limit.DATA, (reason,), ('see the lines on the data',)
     ratio = _variance_ratio(diagnostics)
     if ratio is not None:
+        if ratio > LARGE_RATIO and error < NEGLIGIBLE:
+            return Limit.NOTHING, (), ()
         if ratio > LARGE_RATIO:
             reason = f'the residuals are {np.sqrt(ratio):.2g} times as large as the noise'
             return Limit.MISSING_EFFECT, (reason,), _for_missing(diagnostics)
         return Limit.NOISE_OF_FORCES, (), ('more periods make the model better',)
     coloured = diagnostics.residual_findings.coloured
+    if coloured and error < NEGLIGIBLE:
+        return Limit.NOTHING, (), ()
     if coloured:
         is_all = set(coloured) == set(result.joint_names)
         named = 'all joints' if is_all else ', '.join(coloured)
@@ -276,7 +291,8 @@ def _for_missing(diagnostics: Diagnostics) -> tuple[str, ...]:
     """Return what to do about an effect that the model lacks."""
     found = diagnostics.drive_terms
     if found.unmet is not None:
-        return (f'{found.unmet.sentence()}, which {found.unmet.remedy} takes',)
+        remedy = found.unmet.remedy
+        return (found.unmet.sentence() + (f', which {remedy} takes' if remedy else ''),)
     if found.tried_terms:
         further = 'further ' if any(each.is_taken for each in found.tried_terms) else ''
         where = 'look for elasticity, contacts or a wrong geometry'

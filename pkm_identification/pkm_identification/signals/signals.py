@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pkm_description.errors import EstimationError
+from pkm_description.errors import EstimationError, KinematicsError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.drive_states import DriveStates
 from pkm_identification.arrays import Array, Indices, Mask
+from pkm_identification.quality.position_range import why_impossible
 from pkm_identification.quality.report import Quality
 from pkm_identification.signals import fourier
 from pkm_identification.signals.bands import Band, FilterBand, HarmonicBand
@@ -231,11 +232,18 @@ class Signals:
     def motion(self, model: ClosedChainModel, rows: slice = slice(None)) -> PlatformMotion:
         """Return the motion of the mechanism (by its forward kinematics).
 
-        With the states of its drives, which the samples before these have made.
+        With the states of its drives, which the samples before these have made. KinematicsError
+        where the robot cannot be there.
         """
-        found = model.motion_from_actuators(
-            self.positions[rows], self.velocities[rows], self.accelerations[rows]
-        )
+        positions = self.positions[rows]
+        try:
+            found = model.motion_from_actuators(
+                positions, self.velocities[rows], self.accelerations[rows]
+            )
+        except KinematicsError as error:
+            ends = np.asarray(model.lower), np.asarray(model.upper)
+            said = why_impossible(model.actuated_joints, positions, *ends)
+            raise type(error)(f'{said} {error}', error.samples) from None
         if model.drive_states:
             found.drive_states = self.drive_states(model.drive_states)[rows]
         return found

@@ -10,6 +10,7 @@ import numpy as np
 
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.result.fields import plain
+from pkm_identification.result.verdict import Grade
 from pkm_identification.validation.figures import Comparison, Coverage, NoiseTest, ParameterError
 from pkm_identification.validation.rollout import Rollout
 
@@ -75,6 +76,29 @@ class Validation:
     rollout: Rollout | None = None
     period: float | None = None
 
+    @property
+    def noise_share(self) -> float | None:
+        """Noise of the reference forces over these, RMS over all actuators; None where unknown."""
+        if self.noise_covariance is None:
+            return None
+        error = self.against_measured
+        left = max(float(np.trace(error.residual_covariance)), np.finfo(float).tiny)
+        noise = error.relative_rms * np.sqrt(np.trace(self.noise_covariance) / left)
+        return min(float(noise), error.relative_rms)
+
+    @property
+    def grade(self) -> Grade:
+        """How good the model is on these data, as `pkm identify` grades it on held-out parts.
+
+        Unproven where it may be good or not: more than that is error, and nobody knows how much of
+        it is noise.
+        """
+        noise, error = self.noise_share, self.against_measured.relative_rms
+        whole = Grade.of(error)
+        if noise is None:
+            return whole if whole is Grade.GOOD else Grade.UNPROVEN
+        return Grade.of(float(np.sqrt(max(error**2 - noise**2, 0.0))))
+
     def summary(self) -> dict[str, Any]:
         """Return the figures as plain numbers."""
 
@@ -92,10 +116,12 @@ class Validation:
         covariance = self.noise_covariance
         return plain(
             {
+                'grade': self.grade.value,
                 'joints': self.joint_names,
                 'against_measured': figures(self.against_measured),
                 'against_truth': figures(self.against_truth),
                 'against_truth_in_band': figures(self.against_truth_in_band),
+                'noise_share': self.noise_share,
                 'noise': None if covariance is None else np.sqrt(np.diag(covariance)),
                 'noise_covariance': covariance,
                 'is_unbiased': self.is_unbiased,

@@ -88,3 +88,16 @@ def test_with_fixed_values_they_are_not_tried():
     fixed = {'left_motor.viscous': 0.0}
     found = identify(data, model, fixed=fixed).diagnostics.drive_terms
     assert found.asked_for is None or not found.asked_for.term.is_of_measurement
+
+
+def test_forces_that_are_none_of_their_drive():
+    """Neither a force constant nor friction makes half of another drive's forces of them."""
+    model, data = recorded('h4', 0, True)
+    forces = np.array(data.efforts)
+    forces[:, 1] = -0.7 * forces[:, 1]
+    wrong = Recording.from_arrays(
+        data.time, data.joint_names, data.positions, forces, period=data.period
+    )
+    found = identify(wrong, model).diagnostics.drive_terms.asked_for
+    assert found.joints == (data.joint_names[1],) and found.remedy == ''
+    assert 'forces are not what the other drives tell' in found.sentence()

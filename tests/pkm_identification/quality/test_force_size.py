@@ -58,6 +58,16 @@ def test_exchanged_drives_are_named() -> None:
     }
 
 
+def test_a_dead_sensor_is_named_where_others_are_as_described() -> None:
+    noise = 0.2 * np.random.default_rng(1).normal(size=len(TIME))
+    measured = noisy(DESCRIBED)
+    measured[:, 1] = 3.0 + noise
+    said = found(measured)
+    assert list(said) == ['b'] and said['b'].endswith('a dead sensor?')
+    measured[:, 1] = 3.0 + 20.0 * noise  # forces, though others than described
+    assert not found(measured)
+
+
 def test_forces_far_beyond_the_limits() -> None:
     limit = np.array([6.0, 2.0, np.inf])
     (defect,) = force_limit_defects(DESCRIBED, NAMES, limit)

@@ -60,3 +60,30 @@ def test_stretches_outside_of_gaps():
     found = outside(np.array([[0, 9], [20, 29], [40, 49]]), np.array([[8, 12], [22, 25], [41, 42]]))
     assert found.tolist() == [[0, 7], [20, 21], [26, 29], [40, 40], [43, 49]]
     assert outside(np.array([[5, 6]]), np.array([[3, 9]])).shape == (0, 2)
+
+
+def test_motions_put_together_are_parted(paused, slider_model):
+    """The second begins elsewhere in the very next sample."""
+    whole = paused(1 / RATE)
+    late = len(whole) // 2 + 31  # of the way back, which is that far from where the way there ends
+    kept = np.r_[0 : len(whole) // 2, late : len(whole)]
+    put = Recording.from_arrays(
+        np.arange(len(kept)) / RATE, ('left', 'right'), whole.positions[kept], whole.efforts[kept]
+    )
+    found = {each.kind: each for each in examined(put).quality.defects if each.count}
+    assert set(found) == {'jump', 'pause'}
+    assert found['jump'].where[0][0] == pytest.approx(SECONDS)
+    assert 'motions put together?' in found['jump'].line()
+    result = identify(put, slider_model, method='filter')
+    assert verdict_of(result).error < 1.2 * verdict_of(identify(whole, slider_model)).error
+
+
+def test_motions_as_they_are_have_no_jumps(paused):
+    """Nor a motion that begins at once, nor one that few digits make stairs of."""
+    whole = paused(1 / RATE)
+    stairs = np.round(whole.positions, 3)
+    sudden = whole.positions.copy()
+    sudden[: len(sudden) // 2] = sudden[len(sudden) // 2 - 1]
+    for positions in (whole.positions, stairs, sudden):
+        changed = Recording.from_arrays(whole.time, ('left', 'right'), positions, whole.efforts)
+        assert not any(each.kind == 'jump' for each in examined(changed).quality.defects)

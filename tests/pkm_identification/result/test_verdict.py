@@ -125,3 +125,11 @@ def test_a_model_of_too_little_data_is_unproven(record, slider_model):
         assert 0.5 * data.duration < sum(errors.parts) < data.duration
     assert found.line().startswith('unproven model: the data are too short to judge it: ')
     assert found.advice == ('record longer, or several motions',)
+
+
+def test_an_error_that_nobody_feels_has_no_cause_to_look_for(record, slider_model):
+    """Forces off by a three-thousandth of a sine, where there is no noise."""
+    data = record(periods=4, force_noise=0.0, position_noise=0.0)
+    off = 3e-4 * data.efforts.std() * np.sin(7.0 * data.time)[:, None]
+    found = verdict_of(identify(data.changed(efforts=data.efforts + off), slider_model))
+    assert found.error < 0.005 and found.limit in (Limit.NOTHING, Limit.NOISE_OF_FORCES)
