@@ -14,7 +14,7 @@ import rclpy
 from rclpy.client import Client
 from rclpy.event_handler import EventHandler
 from rclpy.exceptions import ParameterException
-from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.executors import Executor, SingleThreadedExecutor, TimeoutObject
 from rclpy.node import Node
 from rclpy.service import Service
 from rclpy.signals import SignalHandlerOptions
@@ -61,8 +61,9 @@ class LeanExecutor(SingleThreadedExecutor):
         self._events = now - self._events_at > EVENTS_EVERY
         if self._services:
             self._services_at = now
-        elif isinstance(timeout_sec, float):
-            timeout_sec = min(timeout_sec, SERVICES_EVERY)
+        elif not isinstance(timeout_sec, TimeoutObject):
+            is_endless = timeout_sec is None or timeout_sec < 0
+            timeout_sec = SERVICES_EVERY if is_endless else min(timeout_sec, SERVICES_EVERY)
         if self._events:
             self._events_at = now
         yield from super()._wait_for_ready_callbacks(timeout_sec, nodes, condition)

@@ -23,6 +23,7 @@ BY_CHANCE = 3.0  # standard deviations of an interval
 FEWEST = 64  # samples that show a clock
 NEAR = 4  # steps to either side that a jump is compared with
 LONGER = 10.0  # times: an acceleration in one sample goes on in the next, a jump does not
+TOGETHER = 0.5  # share of the joints that move
 AT_ONCE = 2.5  # intervals: over longer ones a motion may have gone on
 STEPS = 20.0  # of the numbers' resolution
 SEEN = 1e-3  # of a joint's range: smaller jumps do no harm
@@ -71,8 +72,8 @@ def recovered_clock(block: Block) -> Clock | None:
 def _parted(time: Array, positions: Array) -> tuple[Array, list[Defect]]:
     """Stamps (N,) [s] with a pause where positions (N, n) jump, and where that is.
 
-    A step between two samples that is many times as long as those before and behind is none of a
-    motion: two motions were put together, or an encoder was set anew.
+    A step of most joints that is many times as long as those before and behind is none of a motion:
+    two motions were put together. That of one joint is its sensor's.
     """
     if len(time) <= 2 * NEAR:
         return time, []
@@ -83,7 +84,9 @@ def _parted(time: Array, positions: Array) -> tuple[Array, list[Defect]]:
     least = np.maximum(least, SEEN * np.ptp(positions, axis=0))
     intervals = np.diff(time)
     usual = float(np.median(intervals))
-    here = (steps[NEAR:-NEAR] > least).any(axis=1) & (intervals[NEAR:-NEAR] < AT_ONCE * usual)
+    most = max(2.0, TOGETHER * np.count_nonzero(np.ptp(positions, axis=0)))
+    here = (steps[NEAR:-NEAR] > least).sum(axis=1) >= most
+    here &= intervals[NEAR:-NEAR] < AT_ONCE * usual
     rows = np.flatnonzero(here) + NEAR + 1
     if not len(rows) or len(rows) > MOST_PARTS:
         return time, []
