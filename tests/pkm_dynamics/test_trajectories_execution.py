@@ -177,3 +177,9 @@ def test_speeds_and_times_beyond_reason_are_refused(fields: dict, message: str) 
     slow = FourierTrajectory(1e300, HOME, np.zeros((6, 1)), np.zeros((6, 1)))
     with pytest.raises(TrajectoryError, match='duration'):
         Execution(slow)
+
+
+@pytest.mark.parametrize('far', [1e6, 1e300])
+def test_a_beginning_that_is_never_reached(far: float) -> None:
+    with pytest.raises(TrajectoryError, match='the way to its beginning.*more than 86400 s'):
+        Execution(fourier(), 1, 1.0, HOME + [far, 0, 0, 0, 0, 0])

@@ -128,6 +128,11 @@ class Execution:
         if distance < 1e-12:
             return 0.0
         wanted = quintic_duration(distance, self.approach_speed, APPROACH_ACCELERATION)
+        if not wanted <= LONGEST_DURATION:
+            raise TrajectoryError(
+                f'the way to its beginning, {distance:g} m or rad long, takes more than '
+                f'{LONGEST_DURATION:g} s at {self.approach_speed:g} m/s or rad/s'
+            )
         return max(wanted, SHORTEST_APPROACH)
 
     def state(self, t: float) -> ExecutionState:
