@@ -122,7 +122,8 @@ class Execution:
     def _approach_time(self) -> float:
         if self.trajectory.coordinates == 'platform':
             halves = self._step.reshape(2, 3)
-            distance = float(np.sqrt((halves**2).sum(axis=1)).max())
+            with np.errstate(over='ignore'):  # infinitely far is refused below
+                distance = float(np.sqrt((halves**2).sum(axis=1)).max())
         else:
             distance = float(np.max(np.abs(self._step)))
         if distance < 1e-12:
