@@ -293,11 +293,13 @@ def _for_missing(diagnostics: Diagnostics) -> tuple[str, ...]:
     if found.unmet is not None:
         remedy = found.unmet.remedy
         return (found.unmet.sentence() + (f', which {remedy} takes' if remedy else ''),)
+    where = 'look for elasticity, contacts or a wrong geometry'
     if found.tried_terms:
         further = 'further ' if any(each.is_taken for each in found.tried_terms) else ''
-        where = 'look for elasticity, contacts or a wrong geometry'
         return (f'no {further}term of the drives helps: {where}',)
-    return ('no single term of the drives explains them',)
+    if found.refused:
+        return ('no single term of the drives explains them',)
+    return (f'no single term of the drives explains them: {where}',)
 
 
 def _noise_bias(diagnostics: Diagnostics) -> float:
