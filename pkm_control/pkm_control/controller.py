@@ -263,11 +263,12 @@ class TrajectoryController:
         wanted = self._desired.last.position
         # An error within its bound stays, since it may bear the robot; a larger one is dropped.
         small = np.abs(wanted - self._measured) <= error_bounds(self.model, self.options).largest
-        stop = self._supervisor.stop(np.where(small, wanted, self._measured), self._velocity)
+        wanted = np.where(small, wanted, self._measured)
+        stop = self._supervisor.stop(wanted, self._velocity)
         self._reported = self._reported and self.busy
         self._desired.brake(self._last_time or 0.0, stop)
         self._response.slip_ends(self._servo.rate)
-        self._servo.reset()
+        self._servo.reset(wanted - self._measured)
 
     def step(self, time: float, positions: ArrayLike) -> StepResult:
         """Run one cycle on positions (n_a,) [m, rad] measured at `time` [s].

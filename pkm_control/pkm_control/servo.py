@@ -32,9 +32,9 @@ class FilteredDerivative:
         # Filtered signal, its rate, and the sample that they belong to.
         self._state: tuple[Floats, Floats, Floats] | None = None
 
-    def reset(self) -> None:
-        """Forget the past; the next sample counts as at rest."""
-        self._state = None
+    def reset(self, values: Floats | None = None) -> None:
+        """Forget the past: the latest `values` (n,), or else the next ones, count as at rest."""
+        self._state = None if values is None else (values, np.zeros_like(values), values)
 
     def update(self, interval: float, values: Floats) -> Floats:
         """Return the filtered derivative after `values` (n,), `interval` [s] after the last.
@@ -87,9 +87,9 @@ class JointServo:
         )  # (n_a,) [N, N m] force of late, and when measured last
         self._expected = self.rate, self.rate  # error beyond that of `borne`, and its rate
 
-    def reset(self) -> None:
-        """Forget the past errors."""
-        self._derivative.reset()
+    def reset(self, error: Floats | None = None) -> None:
+        """Forget the past: the latest `error` (n_a,), or else the next one, counts as at rest."""
+        self._derivative.reset(error)
         self._held, self._coasted, self.bandwidth_share = 0.0, 0.0, 1.0
         self.longest_hold = 0.0
         self.rate = self._mean = self._borne = np.zeros_like(self.rate)

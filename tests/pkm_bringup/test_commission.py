@@ -1,7 +1,6 @@
 """`pkm commission` beside a simulated robot: what it finds, and the first moves."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -109,8 +108,7 @@ def test_the_first_moves_with_a_drive_that_pushes_the_wrong_way(laboratory, monk
     laboratory.drive = lambda forces: forces * np.array([1.0, 1.0, -1.0, 1.0, 1.0, 1.0])
     found = first_moves(laboratory, monkeypatch, active=False)
     assert failures(found) == {'controller'}
-    # Within the small bounds of the first moves its error is too large in the same few cycles
-    assert re.search('leg3_strut: (the drive answers|position error)', found['controller'].found)
+    assert 'leg3_strut: the drive answers' in found['controller'].found
     assert laboratory.loop.controller.options == bounds
     away = np.abs(laboratory.rows[-1].legs - MODEL.home_actuators)
     assert away.max() < 0.03  # until the drive is found out

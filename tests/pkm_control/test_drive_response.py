@@ -21,12 +21,21 @@ STEP = 1e-3  # [s]
 ONSET = 0.3  # [s] from which on the drives do something else
 
 
-def until_a_fault(robot, drive, feedforward=nominal_feedforward, moving=True, push=0.0, time=0.5):
+def until_a_fault(
+    robot,
+    drive,
+    feedforward=nominal_feedforward,
+    moving=True,
+    push=0.0,
+    time=0.5,
+    options=ControllerOptions(),  # noqa: B008
+    step=STEP,
+):
     """Message and time [s] since the onset of a fault that takes the force away, and the way."""
     model = model_of(robot)
     forces = feedforward() if feedforward is no_feedforward else feedforward(model)
-    controller = TrajectoryController(model, servo_gains(model), forces, ControllerOptions())
-    plant = SimulatedPlant(model.description, seed=3, step=STEP)
+    controller = TrajectoryController(model, servo_gains(model), forces, options)
+    plant = SimulatedPlant(model.description, seed=3, step=step)
     controller.activate(plant.sample.positions)
     begun, rest = not moving, plant.time
     platform = plant.mujoco_model.body(model.description.platform).id
@@ -62,6 +71,20 @@ def test_a_drive_that_pushes_the_wrong_way_is_named_soon(axis, moving) -> None:
     assert message.startswith(f'{model_of("palida").actuated_joints[axis]}: the drive answers')
     assert code is ErrorCode.TRACKING_ERROR
     assert after < 0.1 and way < 0.03  # as soon as the command is more than small
+
+
+@pytest.mark.parametrize('step', [1e-3, 4e-3])
+@pytest.mark.parametrize('axis', range(6))
+def test_a_drive_is_named_as_soon_where_a_small_bound_is_braked_for_before(axis, step) -> None:
+    signs = np.ones(6)
+    signs[axis] = -1.0
+    small = ControllerOptions(max_position_error=0.003)
+    message, _, after, way = until_a_fault(
+        'palida', lambda forces: signs * forces, moving=False, options=small, step=step
+    )
+    assert message.startswith(f'{model_of("palida").actuated_joints[axis]}: the drive answers')
+    assert 'it braked already' in message
+    assert after < 0.04 and way < 0.012  # a servo that begins anew is blind for two cycles more
 
 
 @pytest.mark.parametrize('robot', ['delta', 'rps_upv'])
