@@ -11,7 +11,7 @@ PACKAGES := pkm_description pkm_dynamics pkm_identification pkm_control pkm_brin
 
 # A file of tests belongs to one process; they come in the order of tests/conftest.py.
 PROCESSES ?= auto
-IN_PROCESSES = -n $(PROCESSES) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+IN_PROCESSES = -n $(PROCESSES) --maxprocesses 8 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 # Further arguments: make test ARGS="-k dynamics", make demo ARGS="--output DIR"
 ARGS ?=
 
