@@ -153,20 +153,29 @@ def test_feedback_is_followed(tmp_path, capsys, monkeypatch):
     assert 'exciting: running: period 1, ' in capsys.readouterr().err
 
 
-def interrupt_after(event, delay, number=signal.SIGINT):
-    def interrupt():
-        event.wait(60.0)
-        time.sleep(delay)
-        os.kill(os.getpid(), number)
+@contextlib.contextmanager
+def interrupted(event, delay, number=signal.SIGINT):
+    """Signal this process `delay` seconds after an event; never later than in here."""
+    over = threading.Event()
 
-    threading.Thread(target=interrupt, daemon=True).start()
+    def interrupt():
+        if event.wait(60.0) and not over.wait(delay):
+            os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        event.set()
+        thread.join()
 
 
 @pytest.mark.usefixtures('interruptible')
 def test_ctrl_c_before_the_goal_is_accepted_cancels_it_too(tmp_path, capsys):
     """A goal on its way must not set a robot in motion that nobody watches."""
-    with pretender(600, thinking=0.8) as server:
-        interrupt_after(server.asked, 0.1)
+    with pretender(600, thinking=0.8) as server, interrupted(server.asked, 0.1):
         assert cli.main(arguments(tmp_path)) == 130
         assert server.ended.wait(5.0) and server.cancelled
     assert "'pretender' has stopped" in capsys.readouterr().err
@@ -241,9 +250,8 @@ def test_the_server_hears_that_the_client_lives(tmp_path):
 
 @pytest.mark.usefixtures('interruptible')
 def test_sigterm_cancels_the_goal_as_ctrl_c_does(tmp_path, capsys):
-    with pretender(600) as server:
-        interrupt_after(server.running, 0.1, signal.SIGTERM)
-        before = signal.getsignal(signal.SIGTERM)
+    before = signal.getsignal(signal.SIGTERM)
+    with pretender(600) as server, interrupted(server.running, 0.1, signal.SIGTERM):
         assert cli.main(arguments(tmp_path)) == 143
         assert signal.getsignal(signal.SIGTERM) is before
         assert server.cancelled
@@ -254,8 +262,7 @@ def test_sigterm_cancels_the_goal_as_ctrl_c_does(tmp_path, capsys):
 
 @pytest.mark.usefixtures('interruptible')
 def test_ctrl_c_cancels_the_goal_and_waits_for_rest(tmp_path, capsys):
-    with pretender(600) as server:
-        interrupt_after(server.running, 0.3)
+    with pretender(600) as server, interrupted(server.running, 0.3):
         assert cli.main(arguments(tmp_path)) == 130
         assert server.cancelled
     shown = capsys.readouterr().err
