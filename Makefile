@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: docs help setup demo test quick processors interpreters mutate lint bench clean
+.PHONY: docs dist help setup demo test quick processors interpreters mutate lint bench clean
 MAKEFLAGS += --no-print-directory
 
 RUN := . scripts/env.sh && pkm_runtime_environment &&
@@ -53,6 +53,10 @@ lint: setup ## ruff (rules and format) and mypy
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m ruff check .
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m ruff format --check .
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m mypy
+
+dist: setup ## a wheel and an sdist of each Python package, in .build/dist
+	@rm -rf .build/dist
+	@$(RUN) $(PYTHON_OF_CHECKOUT) scripts/distributions.py .build/dist $(PACKAGES)
 
 bench: setup ## control loop: missed deadlines, rate, latency, compute time
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pkm_bringup.cli bench $(ARGS)

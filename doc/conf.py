@@ -28,6 +28,7 @@ include_patterns = [
     'ARCHITECTURE.md',
     'CHANGELOG.md',
     'CONTRIBUTING.md',
+    'SECURITY.md',
     'pkm_*/README.md',
     'pkm_*/doc/**.md',
 ]

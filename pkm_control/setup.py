@@ -33,12 +33,12 @@ def shared_files() -> list[tuple[str, list[str]]]:
 
 setup(
     name=PACKAGE,
-    version='0.1.0',
+    version='1.0.0',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
     package_data={PACKAGE: package_files()},
     data_files=shared_files(),
     python_requires='>=3.10',
-    install_requires=['setuptools'],
+    install_requires=['pkm_description', 'pkm_dynamics', 'numpy>=1.26', 'PyYAML>=6', 'scipy>=1.15'],
     zip_safe=False,
     maintainer='PKM Identification maintainers',
     maintainer_email='maintainers@example.com',
@@ -47,7 +47,6 @@ setup(
         'robots, with the controller node.'
     ),
     license='Apache-2.0',
-    tests_require=['pytest'],
     extras_require={'test': ['pytest']},
     entry_points={
         'console_scripts': ['trajectory_controller = pkm_control.nodes.trajectory_controller:main']

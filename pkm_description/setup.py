@@ -32,12 +32,12 @@ def shared_files() -> list[tuple[str, list[str]]]:
 
 setup(
     name=PACKAGE,
-    version='0.1.0',
+    version='1.0.0',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
     package_data={PACKAGE: package_files()},
     data_files=shared_files(),
     python_requires='>=3.10',
-    install_requires=['setuptools'],
+    install_requires=['lxml>=6.1', 'numpy>=1.26', 'PyYAML>=6', 'transforms3d>=0.4.2', 'xacro>=2.1'],
     zip_safe=False,
     maintainer='PKM Identification maintainers',
     maintainer_email='maintainers@example.com',
@@ -46,7 +46,6 @@ setup(
         'description and state-completing nodes.'
     ),
     license='Apache-2.0',
-    tests_require=['pytest'],
     extras_require={'test': ['pytest']},
     entry_points={
         'console_scripts': [

@@ -34,12 +34,22 @@ def shared_files() -> list[tuple[str, list[str]]]:
 
 setup(
     name=PACKAGE,
-    version='0.1.0',
+    version='1.0.0',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
     package_data={PACKAGE: package_files()},
     data_files=shared_files(),
     python_requires='>=3.10',
-    install_requires=['setuptools'],
+    install_requires=[
+        'pkm_description',
+        'llvmlite>=0.50',
+        'lxml>=6.1',
+        'mujoco>=3.17',
+        'numba>=0.68',
+        'numpy>=1.26',
+        'PyYAML>=6',
+        'scipy>=1.15',
+        'transforms3d>=0.4.2',
+    ],
     zip_safe=False,
     maintainer='PKM Identification maintainers',
     maintainer_email='maintainers@example.com',
@@ -48,7 +58,6 @@ setup(
         'robots, and a simulated robot.'
     ),
     license='Apache-2.0',
-    tests_require=['pytest'],
     extras_require={'test': ['pytest']},
     entry_points={'console_scripts': ['simulated_robot = pkm_dynamics.nodes.simulated_robot:main']},
 )

@@ -32,12 +32,24 @@ def shared_files() -> list[tuple[str, list[str]]]:
 
 setup(
     name=PACKAGE,
-    version='0.1.0',
+    version='1.0.0',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
     package_data={PACKAGE: package_files()},
     data_files=shared_files(),
     python_requires='>=3.10',
-    install_requires=['setuptools'],
+    install_requires=[
+        'pkm_description',
+        'pkm_dynamics',
+        'clarabel>=0.11',
+        'joblib>=1.6',
+        'numpy>=1.26',
+        'piqp>=0.6',
+        'PyYAML>=6',
+        'rosbags>=0.11',
+        'scipy>=1.15',
+        'threadpoolctl>=3.8',
+        'transforms3d>=0.4.2',
+    ],
     zip_safe=False,
     maintainer='PKM Identification maintainers',
     maintainer_email='maintainers@example.com',
@@ -46,8 +58,7 @@ setup(
         'parallel robots, with their servers.'
     ),
     license='Apache-2.0',
-    tests_require=['pytest'],
-    extras_require={'test': ['pytest']},
+    extras_require={'test': ['pytest'], 'parquet': ['pyarrow']},
     entry_points={
         'console_scripts': [
             'excitation_server = pkm_identification.nodes.excitation_server:main',

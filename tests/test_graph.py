@@ -21,7 +21,7 @@ from ros_domain import fresh_domain
 
 import pkm_description
 from pkm_bringup import cli
-from pkm_bringup.demo.play import MODULES
+from pkm_bringup.demo.through_nodes import MODULES
 from pkm_bringup.processes import NodeProcesses, ProcessError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import CircleTrajectory, benchmark_circle

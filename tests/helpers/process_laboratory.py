@@ -25,7 +25,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
-from pkm_bringup.demo.play import MODULES
+from pkm_bringup.demo.through_nodes import MODULES
 from pkm_bringup.processes import NodeProcesses
 from pkm_description.nodes.qos import LATCHED
 from pkm_dynamics.nodes.trajectory_messages import to_message

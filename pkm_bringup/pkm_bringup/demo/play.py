@@ -1,10 +1,10 @@
-"""Run the demo: start the nodes, play the scenario, show what came out."""
+"""Run the demo: start the robot, play the scenario, show what came out."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import random
 import time
 from functools import partial
 from pathlib import Path
@@ -14,21 +14,13 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 import pkm_description
 from pkm_bringup.demo import summary
-from pkm_bringup.demo.scenario import DemoOptions, DemoResult, Knowledge, Scenario
-from pkm_bringup.nodes.robot_client import RobotClient
-from pkm_bringup.processes import NodeProcesses
+from pkm_bringup.demo.scenario import DemoOptions, DemoResult, DemoRobot, Scenario
+from pkm_bringup.demo.simulated_here import SimulatedHere
 from pkm_bringup.reports.document import write_report
 from pkm_bringup.reports.run_files import files_of
 from pkm_description import PkmError
 from pkm_dynamics import ClosedChainModel
 
-MODULES = {
-    'description_publisher': 'pkm_description.nodes.description_publisher',
-    'simulated_robot': 'pkm_dynamics.nodes.simulated_robot',
-    'trajectory_controller': 'pkm_control.nodes.trajectory_controller',
-    'excitation_server': 'pkm_identification.nodes.excitation_server',
-    'estimation_server': 'pkm_identification.nodes.estimation_server',
-}
 PLAIN_WIDTH = 120  # characters of a table where the output is no terminal
 
 
@@ -38,9 +30,6 @@ def run_demo(options: DemoOptions, as_json: bool = False) -> DemoResult:
     if output.exists() and any(output.iterdir()):
         raise PkmError(f"the output folder '{output}' is not empty; name another with --output")
     output.mkdir(parents=True, exist_ok=True)
-    os.environ.setdefault('ROS_LOG_DIR', str(output / 'log' / 'ros'))
-    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    os.environ.setdefault('ROS_DOMAIN_ID', str(random.SystemRandom().randint(1, 100)))
     os.environ.setdefault('MPLCONFIGDIR', str(output / 'log' / 'matplotlib'))
     os.environ.setdefault('MPLBACKEND', 'Agg')
     model = ClosedChainModel(pkm_description.load(options.robot))
@@ -48,8 +37,9 @@ def run_demo(options: DemoOptions, as_json: bool = False) -> DemoResult:
     if not console.is_terminal:
         console = Console(stderr=as_json, width=PLAIN_WIDTH)
     begun = time.monotonic()
-    with NodeProcesses(output / 'log') as processes, _StepProgress(console) as progress:
-        result = _play(options, model, processes, progress, console)
+    told = partial(summary.print_parameters, console)
+    with _robot(options, model) as robot, _StepProgress(console) as progress:
+        result = Scenario(robot, model, options, progress.show, told).run()
     files = _files(output, result, model)
     report = summary.as_dict(result, model, files)
     files['summary'] = output / 'summary.json'
@@ -63,28 +53,14 @@ def run_demo(options: DemoOptions, as_json: bool = False) -> DemoResult:
     return result
 
 
-def _play(
-    options: DemoOptions,
-    model: ClosedChainModel,
-    processes: NodeProcesses,
-    progress: _StepProgress,
-    console: Console,
-) -> DemoResult:
-    def start(node: str, **parameters: str | bool | int | float) -> None:
-        processes.start(node, MODULES[node], {'robot': options.robot, **parameters})
+def _robot(
+    options: DemoOptions, model: ClosedChainModel
+) -> contextlib.AbstractContextManager[DemoRobot]:
+    if options.quick:
+        return contextlib.nullcontext(SimulatedHere(model, options.world, options.seed))
+    from pkm_bringup.demo.through_nodes import ThroughNodes  # needs ROS 2
 
-    def start_controller(scale: float) -> None:
-        processes.stop('trajectory_controller')
-        start('trajectory_controller', update_mode='state', autostart=True, gain_scale=scale)
-
-    start('simulated_robot', world=options.world, lockstep=True, seed=options.seed)
-    start('description_publisher')
-    for node in ('excitation_server', 'estimation_server'):
-        start(node, data_folder=str(options.output))
-    start_controller(1.0)
-    with RobotClient(processes.check) as client:
-        told = partial(summary.print_parameters, console)
-        return Scenario(client, model, options, start_controller, progress.show, told).run()
+    return ThroughNodes(options, model)
 
 
 def _files(output: Path, result: DemoResult, model: ClosedChainModel) -> dict[str, Path]:
@@ -93,11 +69,11 @@ def _files(output: Path, result: DemoResult, model: ClosedChainModel) -> dict[st
     forces = summary.draw_forces(result.circle, output / 'forces.png', title)
     title = 'Circle at 1 m/s: tracking error with and without the identified model'
     tracking = summary.draw_tracking(
-        result.bags, model.actuated_joints, output / 'tracking.png', title
+        result.circles, model.actuated_joints, output / 'tracking.png', title
     )
     return {
-        'bag of the excitation': identification.bag,
-        'bag of the circle': result.bags[Knowledge.FULL.value],
+        'recording of the excitation': identification.recording,
+        'recording of the circle': result.recording,
         'model': identification.model_file,
         'plot of the forces': forces,
         'plot of the tracking errors': tracking,

@@ -1,4 +1,4 @@
-"""What the demo does, step by step, through the nodes of a running graph."""
+"""What the demo does, step by step, with a robot that nodes or this process move."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
-from pkm_bringup.nodes.robot_client import RobotClient
+from pkm_bringup.views.tracking_view import TrackedRun
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import Trajectory, benchmark_circle
 from pkm_dynamics.worlds import MUJOCO
@@ -37,23 +38,24 @@ class DemoOptions:
     periods removes.
     """
 
-    output: Path  # folder for bags, models, pictures and logs; must not hold files yet
+    output: Path  # folder for recordings, models, pictures and logs; must not hold files yet
+    periods: int  # of the excitation, recorded
+    circle_periods: int
+    validation_periods: int  # of the circles whose forces are predicted
     robot: str = 'palida'
     excitation: str = ''  # file; the one shipped for the robot where empty
     estimator: str = 'gauss_markov'
     friction: str = 'auto'  # which terms of the drives the model gets: by the data, or as described
-    periods: int = 30  # of the excitation, recorded
-    circle_periods: int = 3
-    validation_periods: int = 15  # of the circles whose forces are predicted
     world: str = MUJOCO  # simulator that the robot moves in
     seed: int = 0  # of the simulated robot's noise
+    quick: bool = False  # in one process, without ROS 2
 
 
 @dataclass(frozen=True)
 class Identification:
     """One identification from an excitation."""
 
-    bag: Path
+    recording: Path
     model_file: Path
     result: IdentificationResult
     # base parameters (r,) of the simulated robot; nan of terms that its description does not have
@@ -97,21 +99,51 @@ class DemoResult:
     mirrored: Validation  # and of its mirror image
     tracking: Tracking
     high_gain_tracking: Tracking  # with gains twice as high
-    bags: dict[str, Path]  # recordings of the circle by run
+    circles: dict[str, TrackedRun]  # the circle by run
+    recording: Path  # of the circle with the whole model
+
+
+class DemoRobot(Protocol):
+    """A robot that can be driven, recorded and identified; errors are PkmErrors."""
+
+    suffix: str  # of the recordings' names
+
+    def begin(self, gain_scale: float) -> None:
+        """Hold the robot, with gains of so many times the default ones."""
+
+    def remove_model(self) -> None:
+        """Control by feedback alone."""
+
+    def apply_model(self, model: Path, friction: bool) -> None:
+        """Control with an identified model, with or without its friction."""
+
+    def identify(self, data: Path, estimator: str, output: Path, **options: Any) -> object:
+        """Identify from a recording and write a model file."""
+
+    def record(
+        self,
+        trajectory: Trajectory,
+        periods: int,
+        data: Path,
+        progress: Callable[[str, float], None],
+    ) -> None:
+        """Drive a trajectory and record it."""
+
+    def tracked(self, data: Path) -> TrackedRun:
+        """Return how a recorded trajectory was followed."""
 
 
 @dataclass
 class Scenario:
     """The demo's steps in order.
 
-    `restart_controller` takes a factor on the gains, `progress` a step's name, its phase and its
-    fraction; `identified` is called with the first identification as soon as it is there.
+    `progress` takes a step's name, its phase and its fraction; `identified` is called with the
+    identification as soon as it is there.
     """
 
-    client: RobotClient
+    robot: DemoRobot
     model: ClosedChainModel
     options: DemoOptions
-    restart_controller: Callable[[float], None]
     progress: Callable[[str, str, float], None]
     identified: Callable[[Identification], None]
 
@@ -120,47 +152,49 @@ class Scenario:
         self._excitation = load_excitation(self.options.excitation or self.options.robot)
         self._circle = benchmark_circle(self.model)
         self._mirror = benchmark_circle(self.model, mirrored=True)
-        self._bags: dict[str, Path] = {}
+        self._recordings: dict[str, Path] = {}
 
     def run(self) -> DemoResult:
         """Run everything; raises PkmError at the first step that fails."""
-        client, full = self.client, Knowledge.FULL
-        self.progress('start the nodes', 'waiting for the servers', 0.0)
-        client.wait_until_ready()
+        full = Knowledge.FULL
+        self.progress('start the robot', 'waiting for it', 0.0)
+        self.robot.begin(1.0)
         found = self._identify('excitation', 'model')
         self.identified(found)
-        tracking, long = {}, self.options.validation_periods
+        circles, long = {}, self.options.validation_periods
         for knowledge in Knowledge:
             periods = long if knowledge is full else 0
             name = knowledge.value
-            tracking[name] = self._drive(name, knowledge, found, self._circle, periods)
-        circles = {name: self._bags[name] for name in tracking}
+            circles[name] = self._drive(name, knowledge, found, self._circle, periods)
         mirrored = 'mirrored circle'
         self._drive(mirrored, full, found, self._mirror, long)
+        recording = self._recordings[full.value]
         of_circle, of_mirrored = (
-            validate(load(bag), found.result, self.model)
-            for bag in (circles[full.value], self._bags[mirrored])
+            validate(load(path), found.result, self.model)
+            for path in (recording, self._recordings[mirrored])
         )
-        self.restart_controller(HIGH_GAINS)
-        client.wait_until_ready()
+        self.robot.begin(HIGH_GAINS)
         high = {}
         for knowledge in (Knowledge.NOTHING, full):
             step = f'{knowledge.value}, gains x {HIGH_GAINS:g}'
             high[knowledge.value] = self._drive(step, knowledge, found, self._circle)
+        tracking, high_gain_tracking = (
+            Tracking({name: run.rms for name, run in runs.items()}) for runs in (circles, high)
+        )
         return DemoResult(
-            found, of_circle, of_mirrored, Tracking(tracking), Tracking(high), circles
+            found, of_circle, of_mirrored, tracking, high_gain_tracking, circles, recording
         )
 
     def _identify(self, step: str, model_name: str) -> Identification:
         """Excite without a model, record, identify."""
-        self.client.remove_model()
+        self.robot.remove_model()
         self._record(step, self._excitation, self.options.periods)
         model_file = self.options.output / f'{model_name}.yaml'
         self.progress(step, 'identifying', 1.0)
         options = {} if self.options.friction == DESCRIBED else {'friction': self.options.friction}
-        self.client.identify(self._bags[step], self.options.estimator, model_file, **options)
+        self.robot.identify(self._recordings[step], self.options.estimator, model_file, **options)
         result = load_result(model_file, self.model)
-        return Identification(self._bags[step], model_file, result, self._truth(result))
+        return Identification(self._recordings[step], model_file, result, self._truth(result))
 
     def _truth(self, result: IdentificationResult) -> Array:
         """Base parameters (r,) of the description; nan where a term is in them that it lacks."""
@@ -177,21 +211,21 @@ class Scenario:
         identification: Identification,
         trajectory: Trajectory,
         periods: int = 0,
-    ) -> Array:
-        """Drive a trajectory with what is known of the robot; return RMS errors (n_a,)."""
+    ) -> TrackedRun:
+        """Drive a trajectory with what is known of the robot."""
         if knowledge is Knowledge.NOTHING:
-            self.client.remove_model()
+            self.robot.remove_model()
         else:
             friction = knowledge is Knowledge.FULL
-            self.client.apply_model(identification.model_file, friction=friction)
-        return self._record(step, trajectory, periods or self.options.circle_periods)
+            self.robot.apply_model(identification.model_file, friction=friction)
+        self._record(step, trajectory, periods or self.options.circle_periods)
+        return self.robot.tracked(self._recordings[step])
 
-    def _record(self, step: str, trajectory: Trajectory, periods: int) -> Array:
+    def _record(self, step: str, trajectory: Trajectory, periods: int) -> None:
         words = ''.join(c if c.isalnum() else ' ' for c in step).split()
-        bag = self.options.output / 'bags' / '_'.join(words)
-        bag.parent.mkdir(parents=True, exist_ok=True)
-        result = self.client.excite(
-            trajectory, periods, bag, lambda phase, part: self.progress(step, phase, part)
+        path = self.options.output / 'bags' / ('_'.join(words) + self.robot.suffix)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.robot.record(
+            trajectory, periods, path, lambda phase, part: self.progress(step, phase, part)
         )
-        self._bags[step] = bag
-        return np.array(result.quality.tracking_rms)
+        self._recordings[step] = path

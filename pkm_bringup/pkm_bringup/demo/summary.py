@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pkm_bringup.demo.scenario import HIGH_GAINS, DemoResult, Identification
-from pkm_bringup.views.tracking_view import tracked_run
+from pkm_bringup.views.tracking_view import TrackedRun
 from pkm_bringup.views.validation_view import EPS_RA, TO_TRUTH, TO_TRUTH_IN_BAND, explained
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import Validation
@@ -134,7 +134,7 @@ def as_dict(result: DemoResult, model: ClosedChainModel, files: dict[str, Path])
     inside, known = found.within_three
     content = {
         'robot': model.description.name,
-        'bag': str(found.bag),
+        'bag': str(found.recording),
         'model': str(found.model_file),
         'estimator': found.result.estimator,
         'is_physical': found.result.is_physical,
@@ -184,12 +184,12 @@ def draw_forces(validation: Validation, path: Path, title: str) -> Path:
     return _save(figure, axes, path, title)
 
 
-def draw_tracking(bags: dict[str, Path], joint_names: list[str], path: Path, title: str) -> Path:
+def draw_tracking(
+    runs: dict[str, TrackedRun], joint_names: list[str], path: Path, title: str
+) -> Path:
     """Position errors of each actuator over the circle, one line a run."""
     figure, axes = _grid(joint_names, 'error [mm]', 'time at full speed [s]', same_scale=True)
-    for colour, (name, bag) in zip(COLOURS, bags.items(), strict=False):
-        run = tracked_run(bag, joint_names)
-        assert run is not None  # the demo records its controller
+    for colour, (name, run) in zip(COLOURS, runs.items(), strict=False):
         shown = run.time <= SHOWN_TIME
         for k, axis in enumerate(axes):
             label = f'{name} ({1e3 * run.overall:.3f} mm RMS)'

@@ -1,4 +1,4 @@
-"""`pkm demo`: excite, identify and control a simulated robot through ROS 2."""
+"""`pkm demo`: excite, identify and control a simulated robot, through ROS 2 or in one process."""
 
 from __future__ import annotations
 
@@ -11,15 +11,23 @@ from pkm_bringup.arguments import COUNT, NATURAL, add_arguments
 from pkm_dynamics.worlds import MUJOCO, WORLDS
 from pkm_identification.option import TEXT, Option, choice
 
+# Recorded periods: what they are, how many, and how many of them with --quick.
+PERIODS = {
+    'periods': ('recorded periods of the excitation', 30, 10),
+    'circle_periods': ('recorded rounds of each circle', 3, 1),
+    'validation_periods': ('recorded rounds of the predicted circles', 15, 5),
+}
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the verb and its options."""
     parser = subparsers.add_parser(
         'demo',
-        help='excite, identify and control a simulated robot through ROS 2',
+        help='excite, identify and control a simulated robot',
         description=(
             'Start the nodes, excite and record the simulated robot, identify it, and drive the '
-            'inclined circle without a model, with the rigid-body model and with the whole model.'
+            'inclined circle without a model, with the rigid-body model and with the whole model. '
+            'With --quick the robot and its controller run in this process.'
         ),
     )
     add_arguments(
@@ -29,11 +37,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         Option('excitation', TEXT, 'trajectory file', '', '', 'the one shipped for the robot'),
         Option('estimator', TEXT, 'estimator', 'gauss_markov'),
         Option('friction', choice('auto', 'described'), 'terms of the drives: by the data', 'auto'),
-        Option('periods', COUNT, 'recorded periods of the excitation', 30, '1'),
-        Option('circle_periods', COUNT, 'recorded rounds of each circle', 3, '1'),
-        Option('validation_periods', COUNT, 'recorded rounds of the predicted circles', 15, '1'),
+        *(
+            Option(name, COUNT, what, None, '1', f'{usual}, with --quick {quick}')
+            for name, (what, usual, quick) in PERIODS.items()
+        ),
         Option('world', choice(*WORLDS), 'simulator that the robot moves in', MUJOCO),
         Option('seed', NATURAL, "of the robot's noise, at least 0", 0, '1'),
+    )
+    parser.add_argument(
+        '--quick', action='store_true', help='fewer periods, in this process, without ROS 2'
     )
     parser.add_argument('--json', action='store_true', help='print the summary as JSON on stdout')
     parser.set_defaults(run=run)
@@ -41,10 +53,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo."""
-    from pkm_bringup.demo.play import run_demo  # needs ROS 2
+    from pkm_bringup.demo.play import run_demo
     from pkm_bringup.demo.scenario import DemoOptions
 
     options = {each.name: getattr(arguments, each.name) for each in fields(DemoOptions)}
+    for name, (_, usual, quick) in PERIODS.items():
+        options[name] = options[name] or (quick if arguments.quick else usual)
     if not options['output']:
         options['output'] = Path('demo_output') / time.strftime('%Y-%m-%d_%H-%M-%S')
     options['output'] = Path(options['output'])
