@@ -29,6 +29,7 @@ include_patterns = [
     'CHANGELOG.md',
     'CONTRIBUTING.md',
     'SECURITY.md',
+    'QUALITY_DECLARATION.md',
     'pkm_*/README.md',
     'pkm_*/doc/**.md',
 ]

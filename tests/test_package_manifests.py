@@ -11,6 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from catkin_pkg.changelog import get_changelog_from_path
 from import_rules import LAYERS, ROS_MODULE, read_imports
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -129,6 +130,14 @@ def test_one_version() -> None:
     found = {str(path): ElementTree.parse(path).findtext('version') for path in manifests}
     found |= {f'{package}/setup.py': set_up(package)['version'] for package in LAYERS}
     assert len(found) > len(PACKAGES) + len(LAYERS) and len(set(found.values())) == 1, found
+
+
+@pytest.mark.parametrize('package', PACKAGES)
+def test_release_tools_read_the_changelog(package: str) -> None:
+    changelog = get_changelog_from_path(str(ROOT / package / 'CHANGELOG.rst'), package)
+    versions = [version for version, _, _ in changelog.foreach_version()]
+    assert versions[0] == ElementTree.parse(ROOT / package / 'package.xml').findtext('version')
+    assert changelog.get_content_of_version(versions[0])
 
 
 def test_packages_without_a_key_are_named() -> None:
