@@ -24,11 +24,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 PROCESSOR_TIME = 'processor time'
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests of which a measurement said that they are slow; begin with the longest files.
 
-    A long file at the end would leave the other processes nothing to do.
+    A long file at the end would leave the other processes nothing to do. Where colcon runs the
+    tests of one package, in its folder, they have other names, and all run in one process.
     """
+    if config.rootpath != slow_tests.ROOT:
+        return
     slow = slow_tests.listed()
     for item in items:
         if slow_tests.function_of(item.nodeid) in slow:
@@ -90,5 +93,5 @@ class _Times:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Sum up in the process that reports, not in those that run the tests."""
-    if not IS_WORKER:
+    if not IS_WORKER and config.rootpath == slow_tests.ROOT:
         config.pluginmanager.register(_Times(), 'processor times')
