@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 
@@ -29,8 +28,7 @@ def build(package: Path, output: Path) -> Path:
             package, source, ignore=shutil.ignore_patterns('__pycache__', '*.egg-info', 'build')
         )
         archive = _built('build_sdist', source, output)
-        with tarfile.open(archive) as file:
-            file.extractall(Path(name) / 'unpacked', filter='data')
+        shutil.unpack_archive(archive, Path(name) / 'unpacked')
         (unpacked,) = (Path(name) / 'unpacked').iterdir()
         return _built('build_wheel', unpacked, output)
 

@@ -22,7 +22,7 @@ sys.exit(status)
 @pytest.mark.slow
 def test_a_hexapod_is_identified_and_its_circle_followed_without_ros(tmp_path):
     output = tmp_path / 'demo'
-    few = ('--periods', '3', '--circle-periods', '1', '--validation-periods', '1')
+    few = ('--periods', '9', '--circle-periods', '1', '--validation-periods', '3')
     command = [sys.executable, '-c', WITHOUT_ROS, 'demo', '--quick', '--output', output, '--json']
     done = subprocess.run([*command, *few], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -11,12 +11,8 @@ from pkm_bringup.arguments import COUNT, NATURAL, add_arguments
 from pkm_dynamics.worlds import MUJOCO, WORLDS
 from pkm_identification.option import TEXT, Option, choice
 
-# Recorded periods: what they are, how many, and how many of them with --quick.
-PERIODS = {
-    'periods': ('recorded periods of the excitation', 30, 10),
-    'circle_periods': ('recorded rounds of each circle', 3, 1),
-    'validation_periods': ('recorded rounds of the predicted circles', 15, 5),
-}
+PERIODS = ('periods', 'circle_periods', 'validation_periods')
+QUICK = 3  # times fewer of them with --quick
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -37,15 +33,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         Option('excitation', TEXT, 'trajectory file', '', '', 'the one shipped for the robot'),
         Option('estimator', TEXT, 'estimator', 'gauss_markov'),
         Option('friction', choice('auto', 'described'), 'terms of the drives: by the data', 'auto'),
-        *(
-            Option(name, COUNT, what, None, '1', f'{usual}, with --quick {quick}')
-            for name, (what, usual, quick) in PERIODS.items()
-        ),
+        Option('periods', COUNT, 'recorded periods of the excitation', 30, '1'),
+        Option('circle_periods', COUNT, 'recorded rounds of each circle', 3, '1'),
+        Option('validation_periods', COUNT, 'recorded rounds of the predicted circles', 15, '1'),
         Option('world', choice(*WORLDS), 'simulator that the robot moves in', MUJOCO),
         Option('seed', NATURAL, "of the robot's noise, at least 0", 0, '1'),
     )
     parser.add_argument(
-        '--quick', action='store_true', help='fewer periods, in this process, without ROS 2'
+        '--quick',
+        action='store_true',
+        help='in this process, without ROS 2, and with a third of all these periods',
     )
     parser.add_argument('--json', action='store_true', help='print the summary as JSON on stdout')
     parser.set_defaults(run=run)
@@ -57,8 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     from pkm_bringup.demo.scenario import DemoOptions
 
     options = {each.name: getattr(arguments, each.name) for each in fields(DemoOptions)}
-    for name, (_, usual, quick) in PERIODS.items():
-        options[name] = options[name] or (quick if arguments.quick else usual)
+    if arguments.quick:
+        options |= {name: max(options[name] // QUICK, 1) for name in PERIODS}
     if not options['output']:
         options['output'] = Path('demo_output') / time.strftime('%Y-%m-%d_%H-%M-%S')
     options['output'] = Path(options['output'])
