@@ -85,6 +85,8 @@ class WorkerProcess:
             raise PkmError('the process of the check has ended; try again') from None
         finally:
             self._calling = False
+            if connection is not self._connection:  # the process was ended under way
+                connection.close()
             self.start()
         if kind:
             raise getattr(errors, kind, RuntimeError)(error)
@@ -108,7 +110,9 @@ class WorkerProcess:
 
     def _end(self) -> None:
         process, self._process = self._process, None
-        self._connection = None  # not closed: a call under way reads its end from it
+        connection, self._connection = self._connection, None
+        if connection is not None and not self._calling:  # a call reads the end from its own
+            connection.close()
         if process is not None:
             process.kill()
             process.wait()

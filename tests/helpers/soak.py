@@ -16,9 +16,9 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from fuzzed_requests import broken_message
@@ -35,6 +35,8 @@ from pkm_msgs.srv import Identify, SetModel
 
 ESTIMATION = 'estimation_server'
 DRAWN = 20  # requests of a kind at once
+MOST_SENT = 50_000_000  # characters of a request: Fast DDS ends a process that sends over 4 GB
+SETTLING = 20.0  # [s]
 MOST_GROWTH = 0.05  # of memory in the second half: what allocators keep changes by less
 
 
@@ -73,6 +75,26 @@ class Soak(ProcessLaboratory):
             )
             found[name] = Taken(memory / 1024, threads, len(os.listdir(process / 'fd')))
         return found
+
+    def settled(self, first: dict[str, Taken]) -> dict[str, Taken]:
+        """What each process takes when it is done with what happened last, a bag to close say."""
+
+        def is_done() -> bool:
+            taken = self.taken
+            return all(
+                taken[name].threads <= known.threads and taken[name].files <= known.files
+                for name, known in first.items()
+            )
+
+        with suppress(TimeoutError):
+            self.until(is_done, SETTLING)
+        return self.taken
+
+    def drawn(self, whole: Any) -> Any:
+        """A request broken by chance, as small as one that can be sent."""
+        while characters(broken := broken_message(whole, self.random)) > MOST_SENT:
+            pass
+        return broken
 
     # -- what happens ---------------------------------------------------------------
 
@@ -127,7 +149,7 @@ class Soak(ProcessLaboratory):
     def drawn_goals(self) -> None:
         self.ready()
         for _ in range(DRAWN):
-            handle = self.sent(self.follow, broken_message(self.goal(periods=2), self.random))
+            handle = self.sent(self.follow, self.drawn(self.goal(periods=2)))
             if handle.accepted:
                 result = handle.get_result_async()
                 handle.cancel_goal_async()
@@ -136,8 +158,8 @@ class Soak(ProcessLaboratory):
     def drawn_requests(self) -> None:
         whole = Identify.Request(data=self.identified, estimator='wls')
         for _ in range(DRAWN):
-            self.ask(Identify, f'{ESTIMATION}/identify', broken_message(whole, self.random))
-            request = broken_message(SetModel.Request(), self.random)
+            self.ask(Identify, f'{ESTIMATION}/identify', self.drawn(whole))
+            request = self.drawn(SetModel.Request())
             self.ask(SetModel, f'{CONTROLLER}/set_model', request)
 
     def whole_run(self) -> None:
@@ -160,6 +182,16 @@ class Soak(ProcessLaboratory):
         request = Identify.Request(data=bag, estimator='wls')
         answer = self.ask(Identify, f'{ESTIMATION}/identify', request)
         assert answer.success, answer.error_msg
+
+
+def characters(value: Any) -> int:
+    """How many characters the texts of a message have."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, list):
+        return sum(map(characters, value))
+    kinds = getattr(value, 'get_fields_and_field_types', dict)()
+    return sum(characters(getattr(value, name)) for name in kinds)
 
 
 KINDS: tuple[Callable[[Soak], None], ...] = (
@@ -199,7 +231,7 @@ def main() -> int:
                 kind(soak)
                 soak.nodes_running.check()
                 done[kind.__name__] += 1
-            marks.append((time.monotonic() - begun, soak.taken))
+            marks.append((time.monotonic() - begun, soak.settled(marks[0][1] if marks else {})))
             print(f'{marks[-1][0] / 60:.1f} min: {marks[-1][1]}', flush=True)
         soak.whole_run()
     half = next(k for k, (when, _) in enumerate(marks) if when >= marks[-1][0] / 2)

@@ -119,6 +119,19 @@ def test_a_process_that_dies_is_replaced(worker) -> None:
     assert worker.call(DEADLINE, _name) == 'palida'
 
 
+def test_no_socket_is_left_of_processes_that_have_ended(worker) -> None:
+    worker.call(DEADLINE, _name)
+    before, errors = os.listdir('/proc/self/fd'), []
+    for longest, function in ((0.2, _wait_for_ever), (DEADLINE, _die), (0.2, _wait_for_ever)):
+        with pytest.raises(PkmError) as caught:
+            worker.call(longest, function)
+        errors.append(caught.value)  # which keeps alive what its traceback knows
+        os.kill(worker.pid, signal.SIGKILL)  # between calls
+        assert gone(worker.pid)
+        assert worker.call(DEADLINE, _name) == 'palida'
+    assert len(os.listdir('/proc/self/fd')) == len(before)
+
+
 def ended_call(worker, end: Callable[[], None]) -> None:
     """Let a call that would take for ever be ended from this thread."""
     worker.call(DEADLINE, _name)
