@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pkm_description import Payload
@@ -10,7 +12,7 @@ from pkm_description.actuation.redundant_drives import refuse_redundant_actuatio
 from pkm_description.errors import DatasetError, KinematicsError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.covariance.judgement import judge
-from pkm_identification.estimators.registry import WITH_FRICTION_LAWS, find_estimator, split_options
+from pkm_identification.estimators.registry import WITH_FRICTION_LAWS, split_options
 from pkm_identification.force_constants.drive_gains import DriveGains
 from pkm_identification.force_constants.force_constant_estimation import solve_with_force_constants
 from pkm_identification.force_constants.force_constant_request import build_request
@@ -24,6 +26,7 @@ from pkm_identification.model_selection.friction_choice import (
     with_new_names,
 )
 from pkm_identification.model_selection.hidden_rotors import with_hidden_rotors
+from pkm_identification.model_selection.term_selection import asked_for
 from pkm_identification.options import AUTO, DESCRIBED, FRICTION
 from pkm_identification.regression.load_iteration import require_no_payload, with_own_loads
 from pkm_identification.regression.preparation import (
@@ -36,11 +39,13 @@ from pkm_identification.regression.preparation import (
     several,
 )
 from pkm_identification.regression.prior import Prior, require_linear_friction
-from pkm_identification.regression.problem import build_problem
+from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.regression.selection import matching_names
 from pkm_identification.regression.solution import Solution, solve_problem
+from pkm_identification.result.drive_terms import TriedTerm
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.result.result_assembly import assemble, given_options
+from pkm_identification.signals import SignalOptions
 
 
 def identify(
@@ -135,22 +140,90 @@ def identify(
     EstimationError
         Unknown estimator, option or parameter, or the data do not suffice.
     """
-    report = progress or (lambda phase, fraction: None)
-    find_estimator(estimator)
-    if estimator not in WITH_FRICTION_LAWS:
-        require_linear_friction(prior, estimator)
-    signal_options, own = split_options(estimator, options)
-    FRICTION.check(friction)
+    _, own = split_options(estimator, options)
+    _check(model, estimator, prior, friction)
+    preparation = prepared_for_estimates(
+        dataset,
+        model,
+        shared=shared,
+        reduced=reduced,
+        estimate=estimate,
+        fixed=fixed,
+        prior=prior,
+        payloads=payloads,
+        drive_gains=drive_gains,
+        force_constants=force_constants,
+        left_out=left_out,
+        drive_terms=drive_terms,
+        load_friction=load_friction,
+        progress=progress,
+        **{name: value for name, value in options.items() if name not in own},
+    )
+    return identify_prepared(preparation, estimator, friction=friction, progress=progress, **own)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Recordings that are ready for estimates, by one estimator after the other."""
+
+    prepared: Prepared
+    model: ClosedChainModel  # with the terms of the drives and the load friction that were given
+    parameters: ParameterOptions
+    left_out: list[str]
+    given: Mapping[str, Any]  # options, as a file can say them
+
+    @cached_property
+    def problem(self) -> Problem:
+        """Problem of the robot as it is described, whose rows all estimates share."""
+        return _problem(self.prepared, self.model, self.parameters)
+
+    def problem_of(self, model: ClosedChainModel, parameters: ParameterOptions) -> Problem:
+        """Problem of this model or of one with further terms."""
+        if model is self.model and parameters is self.parameters:
+            return self.problem
+        return _problem(self.prepared, model, parameters)
+
+    @cached_property
+    def missing_term(self) -> TriedTerm | None:
+        """Term of the drives that the residuals of the robot as it is described ask for most."""
+        return asked_for(self.problem)
+
+    def asked_for(self, problem: Problem, with_laws: Sequence[str]) -> TriedTerm | None:
+        """Term that the residuals of a problem ask for; none with unknown constants or payloads."""
+        if not self.prepared.request.is_plain:
+            return None
+        is_described = problem is self.problem and not with_laws
+        return self.missing_term if is_described else asked_for(problem, with_laws)
+
+
+def prepared_for_estimates(
+    dataset: Recordings,
+    model: ClosedChainModel,
+    *,
+    shared: bool = True,
+    reduced: bool | str = True,
+    estimate: Sequence[str] | str | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    prior: Prior = None,
+    payloads: Sequence[Payload | Mapping[str, Any] | str | None] | None = None,
+    drive_gains: DriveGains | bool | str = False,
+    force_constants: IdentificationResult | ForceConstants | Mapping[str, float] | None = None,
+    left_out: Sequence[str] | str = (),
+    drive_terms: Mapping[str, Any] | Sequence[str] | str | None = None,
+    load_friction: Mapping[str, float] | Sequence[str] | str | None = None,
+    progress: Progress | None = None,
+    **signals: Any,
+) -> Preparation:
+    """Read recordings and choose their band; options and errors as of `identify`."""
     asked = {
         'drive_terms': drive_terms,
         'load_friction': load_friction,
         'drive_gains': drive_gains,
         'force_constants': force_constants,
-        'friction auto': friction == AUTO,
-        f'the estimator {estimator}': estimator in WITH_FRICTION_LAWS,
     }
     for what in (name for name, value in asked.items() if value):
         refuse_redundant_actuation(model.description, what)
+    report = progress or (lambda phase, fraction: None)
     model = model.with_drive_terms(drive_terms) if drive_terms else model
     model = model.with_load_friction(load_friction) if load_friction else model
     report(Phase.READING, 0.0)
@@ -161,8 +234,42 @@ def identify(
     parameters = ParameterOptions(
         shared=shared, reduced=reduced, estimate=estimate, fixed=held, prior=prior
     )
-    prepared = prepare(recordings, model, signal_options, request, parameters, report)
-    chosen = DriveModel()
+    options = SignalOptions(**signals)
+    prepared = prepare(recordings, model, options, request, parameters, report)
+    given = {
+        'shared': shared,
+        'reduced': reduced,
+        **prepared.request.options,
+        **given_options({**parameters, 'estimate': estimate}, without, fixed),
+        **({'drive_terms': drive_terms} if drive_terms else {}),
+        **({'load_friction': load_friction} if load_friction else {}),
+        **signals,
+    }
+    return Preparation(prepared, model, parameters, without, given)
+
+
+def identify_prepared(
+    preparation: Preparation,
+    estimator: str = 'wls',
+    *,
+    friction: str = DESCRIBED,
+    progress: Progress | None = None,
+    **own: Any,
+) -> IdentificationResult:
+    """Identify from recordings that are prepared.
+
+    `friction`, `progress`, and what is returned and raised are as of `identify`, `own` are the
+    options of the estimator.
+    """
+    report = progress or (lambda phase, fraction: None)
+    prepared, model, parameters = preparation.prepared, preparation.model, preparation.parameters
+    _check(model, estimator, parameters['prior'], friction)
+    given = {
+        **preparation.given,
+        **({'friction': friction} if friction != DESCRIBED else {}),
+        **own,
+    }
+    request, chosen = prepared.request, DriveModel()
     if friction == AUTO:
         report(Phase.CHOOSING, 0.1)
         refused = why_no_laws(estimator, own)
@@ -171,69 +278,61 @@ def identify(
         parameters = with_new_names(parameters, model, extended)
         model = extended
         estimator, own = estimator_with_laws(estimator, own, chosen)
-        parameters['fixed'] = {**held, **dict.fromkeys(chosen.without, 0.0)}
-    solution = _solve(prepared, model, estimator, own, parameters, chosen, report)
-    if prepared.request.is_plain:
+        fixed = {**parameters['fixed'], **dict.fromkeys(chosen.without, 0.0)}
+        parameters = {**parameters, 'fixed': fixed}
+
+    def solve(model: ClosedChainModel, parameters: ParameterOptions) -> Solution:
+        report(Phase.BUILDING, 0.15)
+        if not request.is_plain:
+            report(Phase.ESTIMATING, 0.5)
+            nominal = request.nominal_constants(prepared.data, model)
+            return solve_with_force_constants(
+                request, estimator, own, prepared.signals, model, nominal, parameters
+            )
+        problem = preparation.problem_of(model, parameters)
+        report(Phase.ESTIMATING, 0.5)
+        deviations = [each.effort_scale_deviation for each in prepared.data]
+        laws = None if estimator in WITH_FRICTION_LAWS else chosen.laws
+        return solve_problem(problem, estimator, own, deviations, laws)
+
+    solution = solve(model, parameters)
+    if request.is_plain:
         described = model
-        model, solution = with_hidden_rotors(
-            prepared,
-            model,
-            solution,
-            parameters,
-            lambda wider, named: _solve(prepared, wider, estimator, own, named, chosen, report),
-        )
+        model, solution = with_hidden_rotors(prepared, model, solution, parameters, solve)
         parameters = with_new_names(parameters, described, model)
     if len(model.load_friction):
-        require_no_payload(prepared.request, model)
-        settings = (estimator, own, parameters, chosen, report)
-        model, solution = with_own_loads(
-            model, solution, lambda loaded: _solve(prepared, loaded, *settings)
-        )
+        require_no_payload(request, model)
+        model, solution = with_own_loads(model, solution, lambda loaded: solve(loaded, parameters))
     names = solution.problem.base.names
     open_ended = [
-        i for name in (*without, *chosen.without) for i in matching_names(name, names, 'left_out')
+        i
+        for name in (*preparation.left_out, *chosen.without)
+        for i in matching_names(name, names, 'left_out')
     ]
     judgement = judge(solution, open_ended, report)
-    terms = drive_term_diagnostics(prepared, solution, chosen)
+    terms = drive_term_diagnostics(solution, chosen, preparation.asked_for)
     report(Phase.DONE, 1.0)
-    given = {
-        'shared': shared,
-        'reduced': reduced,
-        **prepared.request.options,
-        **given_options({**parameters, 'estimate': estimate}, without, fixed),
-        **({'drive_terms': drive_terms} if drive_terms else {}),
-        **({'load_friction': load_friction} if load_friction else {}),
-        **({'friction': friction} if friction != DESCRIBED else {}),
-        **options,
-    }
     return assemble(model, estimator, prepared, solution, judgement, open_ended, terms, given)
 
 
-def _solve(
-    prepared: Prepared,
-    model: ClosedChainModel,
-    estimator: str,
-    own: Mapping[str, Any],
-    parameters: ParameterOptions,
-    chosen: DriveModel,
-    report: Progress,
-) -> Solution:
-    """Build the problem and estimate, with unknown force constants and payloads if need be."""
-    report(Phase.BUILDING, 0.15)
-    request, data = prepared.request, prepared.data
-    if not request.is_plain:
-        report(Phase.ESTIMATING, 0.5)
-        nominal = request.nominal_constants(data, model)
-        return solve_with_force_constants(
-            request, estimator, own, prepared.signals, model, nominal, parameters
-        )
+def _problem(prepared: Prepared, model: ClosedChainModel, parameters: ParameterOptions) -> Problem:
+    """Build a problem; where poses cannot be reached, say what may be the reason."""
     try:
-        problem = build_problem(prepared.signals, model, **parameters)
+        return build_problem(prepared.signals, model, **parameters)
     except KinematicsError as error:
         if not prepared.outside:
             raise
         raise DatasetError(f'{error}; {prepared.outside[0]}') from error
-    report(Phase.ESTIMATING, 0.5)
-    deviations = [each.effort_scale_deviation for each in data]
-    laws = None if estimator in WITH_FRICTION_LAWS else chosen.laws
-    return solve_problem(problem, estimator, own, deviations, laws)
+
+
+def _check(model: ClosedChainModel, estimator: str, prior: Prior, friction: str) -> None:
+    """Refuse what cannot be estimated of a robot, or with such a prior."""
+    if estimator not in WITH_FRICTION_LAWS:
+        require_linear_friction(prior, estimator)
+    FRICTION.check(friction)
+    asked = {
+        'friction auto': friction == AUTO,
+        f'the estimator {estimator}': estimator in WITH_FRICTION_LAWS,
+    }
+    for what in (name for name, value in asked.items() if value):
+        refuse_redundant_actuation(model.description, what)

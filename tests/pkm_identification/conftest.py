@@ -31,7 +31,7 @@ class SliderMotion:
         return len(self.q)
 
 
-@dataclass
+@dataclass(eq=False)
 class SliderBase:
     """All parameters of the sliders are identifiable: base parameters are the standard ones."""
 

@@ -29,7 +29,7 @@ from pkm_dynamics.parameters.representatives import fold, preference
 from pkm_dynamics.parameters.standard_parameters import parameter_scales
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BaseParameters:
     """Identifiable combinations beta = matrix @ p.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.model_selection.candidate_terms import Candidate
-from pkm_identification.model_selection.term_selection import asked_for, select_terms
+from pkm_identification.model_selection.term_selection import select_terms
 from pkm_identification.options import ESTIMATORS, names
 from pkm_identification.regression.preparation import ParameterOptions, Prepared
 from pkm_identification.regression.problem import Problem, build_problem
@@ -107,25 +107,27 @@ def estimator_with_laws(
 
 
 def drive_term_diagnostics(
-    prepared: Prepared, solution: Solution, chosen: DriveModel
+    solution: Solution,
+    chosen: DriveModel,
+    ask: Callable[[Problem, Sequence[str]], TriedTerm | None],
 ) -> DriveTermDiagnostics:
-    """Return what was tried, and what the residuals of a solution still ask for."""
+    """Return what was tried, and what the residuals of a solution still ask for.
+
+    `ask` gives the missing term of a problem with friction laws of some joints, as `asked_for`.
+    """
     samples = sum(len(run.signals) for run in solution.problem.runs)
     if samples > MOST_ASKED or any(run.is_long for run in solution.problem.runs):
         said = f'no missing term was looked for in so many samples ({samples}): give a part of them'
         return DriveTermDiagnostics(None, chosen.tried, chosen.refused or said)
-    return DriveTermDiagnostics(_asked_for(prepared, solution), chosen.tried, chosen.refused)
+    return DriveTermDiagnostics(
+        ask(solution.problem, _with_laws(solution)), chosen.tried, chosen.refused
+    )
 
 
-def _asked_for(prepared: Prepared, solution: Solution) -> TriedTerm | None:
-    problem: Problem = solution.problem
-    if not prepared.request.is_plain:
-        return None
+def _with_laws(solution: Solution) -> list[str]:
+    """Joints whose friction has a law in a solution."""
     friction = solution.drive_friction
-    laws: Sequence[str] = ()
-    if friction is not None:
-        laws = [name.rpartition('.')[0] for name in friction.names]
-    return asked_for(problem, laws)
+    return [] if friction is None else [name.rpartition('.')[0] for name in friction.names]
 
 
 def _terms(taken: Sequence[Candidate]) -> dict[str, dict[str, Any]]:

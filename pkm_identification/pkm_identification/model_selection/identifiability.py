@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -115,6 +116,9 @@ class Identifiability:
         ]
 
 
+_SIGNS: WeakKeyDictionary[BaseParameters, Indices] = WeakKeyDictionary()
+
+
 def identifiability(
     result: IdentificationResult,
     model: ClosedChainModel | None = None,
@@ -191,8 +195,15 @@ def possible_signs(base: BaseParameters, model: ClosedChainModel) -> Indices:
     """Signs (r,) that real bodies and friction allow: 1, -1, or 0 where both are possible.
 
     Each base parameter is minimised and maximised over the physical standard parameters
-    whose pseudo-inertias (scaled) and coefficients sum up to one.
+    whose pseudo-inertias (scaled) and coefficients sum up to one; once for the same `base`.
     """
+    if base not in _SIGNS:
+        _SIGNS[base] = _possible_signs(base, model)
+        _SIGNS[base].setflags(write=False)
+    return _SIGNS[base]
+
+
+def _possible_signs(base: BaseParameters, model: ClosedChainModel) -> Indices:
     bodies = PhysicalBodies(model, base.space)
     rows = np.asarray(base.matrix) @ base.space.expand * bodies.sizes
     total = sum(np.einsum('aak->k', bodies.scaled_basis(name)) for name in bodies.blocks)

@@ -1,22 +1,26 @@
-"""What may be wrong with the measured forces: the force constant of one drive, a delay of all.
+"""What may be wrong with a measurement: a force constant, a delay of all, the zero of an encoder.
 
-Both are factors of the forces that the model predicts and of their derivative: with the force
-constant of drive i another by a share a, its forces are (1 + a) Psi_i p, and with forces that are
-late by -d they are Psi p + d Psi' p. So they are candidates beside terms of the drives that look
-alike: one drive that measures too much looks like an offset where its load is even, and late forces
-look like friction.
+All are factors of the forces that the model predicts or of their derivatives: with the force
+constant of drive i another by a share a, its forces are (1 + a) Psi_i p, with forces that are
+late by -d they are Psi p + d Psi' p, and with positions of drive i that read too much by z they are
+Psi p - z dPsi/dq_i p. So they are candidates beside terms of the drives that look alike: one drive
+that measures too much looks like an offset where its load is even, late forces look like friction,
+and a zero looks like springs of all drives.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from pkm_identification.arrays import Array
-from pkm_identification.model_selection.candidate_terms import Candidate, Columns, TimeRows
+from pkm_identification.arrays import Array, Indices
+from pkm_identification.model_selection.candidate_terms import Candidate, Columns, TimeRows, in_time
 from pkm_identification.model_selection.term_equations import Equations
 from pkm_identification.regression.problem import Problem
 from pkm_identification.result.drive_terms import Term
+from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import FilterBand
+
+STEP = 1e-4  # of the motion: what a derivative is the difference over
 
 
 def measurement_terms(problem: Problem, rows: TimeRows) -> tuple[list[Candidate], Columns]:
@@ -33,12 +37,52 @@ def measurement_terms(problem: Problem, rows: TimeRows) -> tuple[list[Candidate]
     axes = [axis for axis, joint in enumerate(joints) if joint in driven]
     own = [Candidate(Term.GAIN, (axis,), (joints[axis],)) for axis in axes]
     late = Candidate(Term.DELAY, tuple(axes), tuple(joints[axis] for axis in axes))
-    predicted = rows.regressor @ Equations.of(rows, none, []).free_values
-    values = np.stack([predicted, _derivative(problem, rows, predicted)], axis=2)
-    parameters = np.full((problem.axes, 2), -1, dtype=np.int64)
-    for number, axis in enumerate(axes):
-        parameters[axis] = number, len(axes)
-    return [*own, late], Columns(values, parameters, np.arange(len(axes) + 1))
+    found = Equations.of(rows, none, []).free_values
+    predicted = rows.regressor @ found
+    zeros = [
+        Candidate(Term.ZERO, (axis,), (joint,), model.description.joint(joint).type == 'prismatic')
+        for axis, joint in enumerate(joints)
+    ]
+    of_force = np.stack([predicted, _derivative(problem, rows, predicted)], axis=2)
+    values = np.concatenate([of_force, -_by_positions(problem, found)], axis=2)
+    parameters = np.full((problem.axes, 2 + len(joints)), -1, dtype=np.int64)
+    parameters[axes, 0] = np.arange(len(axes))
+    parameters[axes, 1] = len(axes)
+    parameters[:, 2:] = len(axes) + 1 + np.arange(len(joints))
+    candidates = [*own, late, *zeros]
+    return candidates, Columns(values, parameters, np.arange(len(candidates)))
+
+
+def _by_positions(problem: Problem, values: Array) -> Array:
+    """Derivatives (m, n_a, n_a) of the rows by the positions of the drives, with values (f,).
+
+    Of the bodies alone: friction does not depend on positions. Rows of a filter are those of the
+    motion itself: the derivatives are as smooth.
+    """
+    model, base = problem.model, problem.base
+    bodies = base.columns @ np.where(base.is_rigid_body, problem.expand(values)[: base.rank], 0.0)
+    found = []
+    for run in problem.runs:
+        signals, band = run.signals, run.signals.band
+        step = STEP * float(np.ptp(signals.positions, axis=0).max())
+
+        def forces(some: Signals, rows: slice | Indices, change: Array) -> Array:
+            motion = model.motion_from_actuators(
+                some.positions[rows] + change, some.velocities[rows], some.accelerations[rows]
+            )
+            return model.inverse_dynamics(motion, bodies)
+
+        def slopes(some: Signals, rows: slice | Indices, step: float = step) -> Array:
+            moved = [forces(some, rows, each) for each in step * np.eye(problem.axes)]
+            still = forces(some, rows, np.zeros(problem.axes))
+            return (np.stack(moved, axis=2) - still[..., None]) / step
+
+        if isinstance(band, FilterBand):
+            found.append(slopes(signals, band.row_samples(len(signals))))
+        else:
+            ((rows, _),) = signals.row_blocks(slopes)
+            found.append(in_time(rows, run.is_periodic))
+    return np.concatenate(found)
 
 
 def _derivative(problem: Problem, rows: TimeRows, values: Array) -> Array:

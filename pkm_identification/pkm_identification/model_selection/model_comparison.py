@@ -19,19 +19,35 @@ from pkm_dynamics.parameters.reductions import find_reduction, reduced_models
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.estimator_options import estimators, require_estimator
 from pkm_identification.estimators.registry import SIGNAL_OPTIONS
-from pkm_identification.identification import identify
+from pkm_identification.identification import Preparation, identify_prepared, prepared_for_estimates
 from pkm_identification.model_selection.identifiability import Identifiability, identifiability
-from pkm_identification.options import AUTO, FRICTION, THRESHOLD, check_options, options_of
+from pkm_identification.options import (
+    AUTO,
+    ESTIMATORS,
+    FRICTION,
+    THRESHOLD,
+    check_options,
+    names,
+    options_of,
+)
 from pkm_identification.regression.preparation import Phase, Progress, Recordings, several
 from pkm_identification.result.diagnostics import Diagnostics
 from pkm_identification.result.result import IdentificationResult
-from pkm_identification.validation.validate import Validation, validate
+from pkm_identification.signals import SignalOptions
+from pkm_identification.validation.validate import (
+    ExaminedData,
+    Validation,
+    examined_for,
+    validate,
+    validate_examined,
+)
 
 OF_LAWS, USUAL_LAW = 'nonlinear_friction', 'stribeck'  # its default law
 WITH_AUTO = ('wls', 'feasible')  # the plain estimator, and that of real bodies
 HELD_OUT = 0.2  # of a recording
 HARDLY = 0.01  # share of an error, or of a period, that makes no difference
 LARGEST_CONDITION = 1e16  # a larger condition number is rounding
+_Key = frozenset[tuple[str, int]]  # names of options, and identities of their values
 TRANSFERRED = ('method', 'cutoff', 'bad_samples', 'clock')  # signal options that suit other motions
 
 
@@ -272,24 +288,56 @@ def _run(
     progress: Progress | None,
 ) -> list[Candidate]:
     report = progress or (lambda phase, fraction: None)
-    found = []
+    found, shared = [], _Shared(used, model)
     for number, job in enumerate(jobs):
 
         def step(phase: str, fraction: float, name: str = job.name, number: int = number) -> None:
             report(f'{name}: {phase}', (number + fraction) / len(jobs))
 
-        found.append(_candidate(job, used, held_out, model, threshold, step))
+        found.append(_candidate(job, shared, held_out, threshold, step))
     report(Phase.DONE, 1.0)
     return found
 
 
+class _Shared:
+    """What is made once for all jobs with the same options of data and model.
+
+    Options are the same objects for all jobs, so that their identity tells them apart.
+    """
+
+    def __init__(self, used: list[Recording], model: ClosedChainModel) -> None:
+        self.used = used
+        self.model = model
+        self._prepared: dict[_Key, Preparation] = {}
+        self._examined: dict[tuple[int, _Key], ExaminedData] = {}
+
+    def prepared(self, options: Mapping[str, Any], progress: Progress) -> Preparation:
+        """Return the recordings that are estimated from."""
+        key = _key(options)
+        if key not in self._prepared:
+            made = prepared_for_estimates(self.used, self.model, progress=progress, **options)
+            self._prepared[key] = made
+        return self._prepared[key]
+
+    def validate(
+        self, recording: Recording, result: IdentificationResult, options: Mapping[str, Any]
+    ) -> Validation:
+        """Predict a recording, which is examined once but for results with force constants."""
+        if result.force_constants is not None:
+            return validate(recording, result, self.model, **options)
+        key = id(recording), _key(options)
+        if key not in self._examined:
+            made = examined_for(recording, result, self.model, SignalOptions(**options))
+            self._examined[key] = made
+        return validate_examined(self._examined[key], result, self.model)
+
+
+def _key(options: Mapping[str, Any]) -> _Key:
+    return frozenset((name, id(value)) for name, value in options.items())
+
+
 def _candidate(
-    job: _Job,
-    used: list[Recording],
-    held_out: list[Recording],
-    model: ClosedChainModel,
-    threshold: float,
-    report: Progress,
+    job: _Job, shared: _Shared, held_out: list[Recording], threshold: float, report: Progress
 ) -> Candidate:
     moments: dict[str, float] = {}
 
@@ -297,14 +345,18 @@ def _candidate(
         moments[phase] = time.perf_counter()
         report(phase, 0.8 * fraction)
 
+    own = {*names(ESTIMATORS[job.estimator]), FRICTION.name}
+    estimate = {key: value for key, value in job.options.items() if key in own}
+    data = {key: value for key, value in job.options.items() if key not in own}
     signals = {key: value for key, value in job.options.items() if key in SIGNAL_OPTIONS}
     elsewhere = {key: value for key, value in signals.items() if key in TRANSFERRED}
     try:
-        result = identify(used, model, job.estimator, progress=progress, **job.options)
+        preparation = shared.prepared(data, progress)
+        result = identify_prepared(preparation, job.estimator, progress=progress, **estimate)
         seconds = moments[Phase.ANALYSING] - moments[Phase.ESTIMATING]
-        is_loaded = used[0].payload is not None
-        own = None if is_loaded else validate(used[0], result, model, **signals)
-        judged = identifiability(result, model, threshold)
+        first = shared.used[0]
+        fit = None if first.payload is not None else shared.validate(first, result, signals)
+        judged = identifiability(result, shared.model, threshold)
     except (PkmError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError) as error:
         text = ' '.join(str(error).split())
         text = text if isinstance(error, PkmError) else f'{type(error).__name__}: {text}'
@@ -313,12 +365,12 @@ def _candidate(
     validations, failures = [], []
     for each in held_out:
         try:
-            validations.append(validate(each, result, model, **elsewhere))
+            validations.append(shared.validate(each, result, elsewhere))
         except PkmError as error:
             failures.append(f'validation: {error}')
     errors, predicted = '; '.join(failures), tuple(validations)
     return Candidate(
-        job.name, job.options, result, judged, predicted, own, seconds, errors, job.extra
+        job.name, job.options, result, judged, predicted, fit, seconds, errors, job.extra
     )
 
 

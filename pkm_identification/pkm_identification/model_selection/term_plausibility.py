@@ -16,6 +16,8 @@ from pkm_identification.result.drive_terms import Term
 YIELDING = 2.0
 # Factor of a force constant: beyond it the forces are not those of the drive at all
 UNLIKE = 5.0
+# Of the range of the motion: zeros that are off by more are found by the stroke, or by homing
+FARTHEST = 0.5
 
 
 class Plausibility:
@@ -25,6 +27,8 @@ class Plausibility:
         self._problem = problem
         self._friction = _friction_parameters(problem)
         self._longest = min(longest_delay(run.signals) for run in problem.runs)
+        moved = [np.ptp(run.signals.positions, axis=0) for run in problem.runs]
+        self._farthest = FARTHEST * np.max(moved, axis=0)
 
     def __call__(self, equations: Equations, trial: Trial) -> bool:
         """Whether rotors are positive, friction never drives, forces not much too large or late."""
@@ -35,6 +39,8 @@ class Plausibility:
             return bool(1 + trial.values[0] < UNLIKE)
         if candidate.term is Term.DELAY:
             return bool(abs(trial.values[0]) < self._longest)
+        if candidate.term is Term.ZERO:
+            return bool(abs(trial.values[0]) < self._farthest[candidate.axes[0]])
         if candidate.term is Term.ASYMMETRY:
             coulomb = friction_parameter(self._problem, candidate.joints, 'coulomb')
             return coulomb is not None and bool(abs(trial.values[0]) <= trial.free_values[coulomb])

@@ -101,7 +101,7 @@ class Search:
                     each for each in trials if self._is_constant(equations, each, candidate)
                 ):
                     first = Judged.of(equations, alone, len(kinds), alone.candidate in ambiguous)
-                    if first.passes:
+                    if first.passes and self._holds(equations, alone):
                         judged = first
                         seen.add((first.candidate.term, first.candidate.axes))
                         break

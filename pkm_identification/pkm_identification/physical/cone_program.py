@@ -72,7 +72,9 @@ def minimise(squares: Array, linear: Array, rows: Sequence[ConeRows]) -> ConeSol
     settings.verbose = False
     matrix = sparse.csc_matrix(np.concatenate([each.matrix for each in rows]))
     offset = np.concatenate([each.offset for each in rows])
-    hessian = sparse.diags(2.0 * squares, format='csc')
+    count = len(squares)
+    diagonal = 2.0 * squares, np.arange(count), np.arange(count + 1)
+    hessian = sparse.csc_matrix(diagonal, shape=(count, count))
     cones: list[Any] = [
         getattr(clarabel, each.cone.value)(
             matrix_size(each.offset) if each.cone is Cone.DEFINITE else len(each.offset)

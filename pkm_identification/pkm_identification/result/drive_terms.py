@@ -24,6 +24,7 @@ class Term(str, Enum):
     POWER = 'power'
     GAIN = 'force constant'
     DELAY = 'delay'
+    ZERO = 'zero'
 
     __str__ = str.__str__
 
@@ -39,8 +40,8 @@ class Term(str, Enum):
 
     @property
     def is_of_measurement(self) -> bool:
-        """Whether not the model of the drives is wrong by it, but the measured forces are."""
-        return self in (Term.GAIN, Term.DELAY)
+        """Whether not the model of the drives is wrong by it, but what is measured is."""
+        return self in (Term.GAIN, Term.DELAY, Term.ZERO)
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class TriedTerm:
     is_ambiguous: bool = False
     replaces: tuple[str, ...] = ()  # parameters of the model that it stands in place of
     # of a force constant: measured forces over those that the other drives tell; of a delay: by how
-    # much later than positions forces were taken [s], negative where they lag
+    # much later than positions forces were taken [s], negative where they lag; of a zero: by how
+    # much too large positions are [m, rad]
     value: float | None = None
     is_found: bool = False  # significant, and not taken: it is none of the model of the drives
 
@@ -77,6 +79,15 @@ class TriedTerm:
             assert self.value is not None
             late, early = ('forces', 'positions') if self.value < 0 else ('positions', 'forces')
             return f'{late} lag behind {early} by about {1e3 * abs(self.value):.2g} ms'
+        if self.term is Term.ZERO:
+            assert self.value is not None
+            size = abs(self.value)
+            told = f'{1e3 * size:.2g} mm' if self.linear else f'{size:.2g} rad'
+            side = 'large' if self.value > 0 else 'small'
+            return (
+                f'{self.joints[0]}: forces are those of positions about {told} too {side}: '
+                'zero of the encoder, or geometry'
+            )
         words = EITHER if self.is_ambiguous else WORDS[self.term]
         if self.is_no_constant:
             words = WRONG_FORCE
@@ -91,7 +102,8 @@ class TriedTerm:
     @property
     def remedy(self) -> str:
         """Option that takes it into account; '' where none does."""
-        return '' if self.is_no_constant else REMEDIES.get(self.term, 'friction=auto')
+        has_none = self.is_no_constant or self.term is Term.ZERO
+        return '' if has_none else REMEDIES.get(self.term, 'friction=auto')
 
     def _period(self) -> str:
         if self.period is None:
@@ -111,6 +123,7 @@ NOUNS = {
     Term.POWER: 'power-law friction',
     Term.GAIN: 'force constant',
     Term.DELAY: 'delay',
+    Term.ZERO: 'zero',
 }
 WRONG_FORCE = (
     'forces are not what the other drives tell ({value:.2g} times): a dead sensor, a wrong sign, '

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,12 @@ def description_path(description: Description) -> str:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that a result depends on."""
+    return dict(_own_versions())
+
+
+@cache
+def _own_versions() -> Mapping[str, str]:
+    """The same, looked up once: what a process has imported does not change."""
     return {'python': platform.python_version(), **installed(PACKAGES)}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from pkm_identification.options import SIGNALS, require_known
 from pkm_identification.result.result import IdentificationResult, check_level
 from pkm_identification.signals import SignalOptions, Signals
 from pkm_identification.signals.filtering import cutoff_limits
-from pkm_identification.signals.process import examine
+from pkm_identification.signals.process import Examined, examine
 from pkm_identification.validation.figures import (
     Comparison,
     compare,
@@ -73,9 +73,48 @@ def validate(
     DatasetError, EstimationError, ModelFileError
         Unusable data or options, or a result of another robot.
     """
-    result = result.with_model(model)
     require_known('of validate', options, {option.name: option for option in SIGNALS})
     check_level(level)
+    examined = examined_for(dataset, result, model, SignalOptions(**options))
+    return validate_examined(
+        examined, result, model, level=level, true_parameters=true_parameters, rollout=rollout
+    )
+
+
+@dataclass(frozen=True)
+class ExaminedData:
+    """A recording with the forces of a model's joints, and what was found in it."""
+
+    data: Recording
+    options: SignalOptions
+    examined: Examined
+    _signals: dict[tuple[float | None, float | None], Signals] = field(default_factory=dict)
+
+    def signals_for(self, result: IdentificationResult) -> Signals:
+        """Signals in the band of a result, made once for each band."""
+        options, examined = self.options, self.examined
+        made = result.diagnostics.data
+        # treated like the model's data
+        if made and not any('period' in each.signals for each in made):
+            examined = examined.in_time()
+        if examined.period is None:
+            options = _in_band_of(result, self.data, options)
+        band = examined.period, options.cutoff
+        if band not in self._signals:
+            self._signals[band] = examined.signals(options)
+        return self._signals[band]
+
+
+def examined_for(
+    dataset: Recording,
+    result: IdentificationResult,
+    model: ClosedChainModel,
+    options: SignalOptions,
+) -> ExaminedData:
+    """Look at a recording that all results with the same force constants can be validated on.
+
+    Errors as of `validate`.
+    """
     if dataset.payload is not None:
         raise EstimationError(
             f'{dataset.name} was recorded with a payload '
@@ -83,14 +122,21 @@ def validate(
         )
     constants = result.force_constants
     data = dataset.for_model(model, None if constants is None else constants.conversion)
-    chosen = SignalOptions(**options)
-    examined = examine(data, chosen)
-    made = result.diagnostics.data
-    if made and not any('period' in each.signals for each in made):  # treated like the model's data
-        examined = examined.in_time()
-    if examined.period is None:
-        chosen = _in_band_of(result, data, chosen)
-    signals = examined.signals(chosen)
+    return ExaminedData(data, options, examine(data, options))
+
+
+def validate_examined(
+    recorded: ExaminedData,
+    result: IdentificationResult,
+    model: ClosedChainModel,
+    *,
+    level: float = 0.95,
+    true_parameters: ArrayLike | None = None,
+    rollout: Sequence[float] | float | bool = False,
+) -> Validation:
+    """Predict the forces of a recording that was looked at, as `validate` does."""
+    result = result.with_model(model)
+    data, signals = recorded.data, recorded.signals_for(result)
     if true_parameters is None and data.truth is not None:
         true_parameters = model.nominal_parameters
     errors = None

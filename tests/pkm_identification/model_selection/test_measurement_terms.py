@@ -1,4 +1,4 @@
-"""Forces that are measured wrongly: one drive's force constant, a delay of all."""
+"""What is measured wrongly: one drive's force constant, a delay of all, the zero of an encoder."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from every_model import model_of
 
+import pkm_description
+from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
 from pkm_identification.datasets import Recording
 from pkm_identification.excitation import load_excitation
@@ -17,8 +19,11 @@ RATE, PERIODS, NOISE = 500.0, 4, 0.01  # [Hz, 1, share of the forces]
 ROBOTS = ('five_bar', 'h4')
 
 
-def recorded(name, seed, periodic, lag=0.0, factors=1.0):
-    """Forces late by `lag` [s] and times `factors`, with noise."""
+def recorded(name, seed, periodic, lag=0.0, factors=1.0, zero=0.0):
+    """Forces late by `lag` [s] and times `factors`, with noise.
+
+    Positions of the second drive are too large by a share `zero` of its motion.
+    """
     model, trajectory = model_of(name), load_excitation(name)
     period = round(trajectory.period * RATE) / RATE
     time = np.arange(round(PERIODS * period * RATE)) / RATE
@@ -27,6 +32,7 @@ def recorded(name, seed, periodic, lag=0.0, factors=1.0):
     forces = factors * model.inverse_dynamics(trajectory.motion(paced - lag, model))
     noise = NOISE * forces.std(axis=0)
     forces = forces + noise * np.random.default_rng(seed).normal(size=forces.shape)
+    positions[:, 1] += zero * np.ptp(positions[:, 1])
     options = {'period': period} if periodic else {}
     return model, Recording.from_arrays(time, model.actuated_joints, positions, forces, **options)
 
@@ -63,6 +69,29 @@ def test_forces_that_are_late_or_early(name, lag, words, periodic):
     assert found.asked_for.term is Term.DELAY and found.asked_for.remedy == 'delay=estimate'
     assert found.asked_for.value == pytest.approx(-lag, rel=0.25)  # friction is no straight line
     assert f'{words} about' in verdict_of(result).line()
+
+
+@pytest.mark.parametrize('periodic', [True, False])
+@pytest.mark.parametrize('zero', [0.03, -0.03])
+@pytest.mark.parametrize('name', ROBOTS)
+def test_the_zero_of_an_encoder(name, zero, periodic):
+    result, found = terms(name, periodic, zero=zero)
+    assert found.asked_for.term is Term.ZERO and found.asked_for.remedy == ''
+    assert found.asked_for.joints == (result.joint_names[1],)
+    motion = np.ptp(recorded(name, 0, periodic)[1].positions[:, 1])
+    assert found.asked_for.value == pytest.approx(zero * motion, rel=0.15)
+    words = f'{abs(found.asked_for.value):.2g} rad too {"large" if zero > 0 else "small"}'
+    assert f'{words}: zero of the encoder, or geometry' in verdict_of(result).line()
+
+
+def test_a_base_joint_elsewhere_than_described():
+    model, data = recorded('h4', 0, True)
+    right = model.description
+    assert right.urdf.count('xyz="-0.2 0.06 0"') == 1
+    moved = right.urdf.replace('xyz="-0.2 0.06 0"', 'xyz="-0.208 0.06 0"')
+    wrong = ClosedChainModel(pkm_description.loads(moved, right.yaml_text))
+    found = identify(data, wrong).diagnostics.drive_terms.asked_for
+    assert found.term is Term.ZERO and 'geometry' in found.sentence()
 
 
 @pytest.mark.parametrize('name', ROBOTS)

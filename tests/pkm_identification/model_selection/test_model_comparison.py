@@ -12,6 +12,7 @@ from pkm_identification.model_selection.model_comparison import (
     compare_estimators,
     divided,
 )
+from pkm_identification.regression.preparation import Phase
 
 
 def test_rows_are_those_of_identify_and_validate(record, slider_model):
@@ -29,6 +30,8 @@ def test_rows_are_those_of_identify_and_validate(record, slider_model):
     assert found[2].options == {'tuning': 2.0} and found[0].options == {}
     fractions = [fraction for _, fraction in phases]
     assert fractions == sorted(fractions) and phases[-1] == ('done', 1.0)
+    read = [phase for phase, _ in phases if phase.endswith(Phase.READING)]
+    assert read == [f'ls: {Phase.READING}']  # once for all
     expected = identify(data, slider_model, 'wls')
     row = found[1].row()
     relative = 100 * expected.standard_deviation / expected.values
