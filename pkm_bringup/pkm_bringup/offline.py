@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pkm_control.closed_loop import ClosedLoopRecording, run_closed_loop
+from pkm_control.closed_loop import ClosedLoopRecording, Plant, run_closed_loop
 from pkm_control.control_types import ControllerOptions
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import (
@@ -19,14 +19,17 @@ from pkm_control.feedforward import (
 )
 from pkm_control.learning.repetition import Repetition
 from pkm_description import Description, MotorSide, Payload, with_force_constants, with_payload
+from pkm_description.actuation.redundant_drives import drive_description
 from pkm_description.description import JOINT, MOTOR
 from pkm_description.errors import SimulationError
 from pkm_description.transmissions.motor_side import described_side
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.drive_distribution import DriveDistribution, all_drives
 from pkm_dynamics.joint_servo.gains import ServoGains, servo_gains
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
+from pkm_dynamics.simulation.coordinate_plant import CoordinatePlant
 from pkm_dynamics.simulation.effects import SWITCHES
 from pkm_dynamics.trajectories import Execution, Trajectory
 from pkm_identification import load_result
@@ -93,7 +96,7 @@ def simulate(
     """
     progress('checking the motion', None)
     execution = checked_from_home(model, trajectory, ramp_time, periods)
-    simulated = SimulatedPlant(plant or model.description, effects, seed)
+    simulated = SimulatedPlant(plant or drive_description(model.description), effects, seed)
     gains, feedforward = gains or servo_gains(model), feedforward or no_feedforward()
     controller = TrajectoryController(model, gains, feedforward, options)
     duration = execution.duration + 2.0 * SETTLE_TIME
@@ -102,7 +105,11 @@ def simulate(
         progress('simulating', min(elapsed / duration, 1.0))
         disturb(elapsed, simulated)
 
-    given = (simulated, controller, trajectory, periods, ramp_time)
+    drives = all_drives(model)
+    moved: Plant = simulated
+    if isinstance(drives, DriveDistribution):
+        moved = CoordinatePlant(simulated, drives)
+    given = (moved, controller, trajectory, periods, ramp_time)
     limit = 2.0 * duration + 10.0
     recording = run_closed_loop(
         *given,
@@ -127,6 +134,7 @@ def plant_of(
 
     Each constant differs by a factor of its own, uniform in 1 +- `constant_error`.
     """
+    description = drive_description(description)
     random = np.random.default_rng(seed)
     constants = {
         each.joint: each.force_constant * (1.0 + constant_error * random.uniform(-1.0, 1.0))
@@ -154,12 +162,13 @@ def measured_arrays(
     """
     run = np.ones(len(recording.time), dtype=bool) if at_rest else recording.running
     time = recording.time[run]
-    constants = np.asarray(model.force_constants)
+    drives = all_drives(model)
+    constants = np.asarray(drives.force_constants)
     arrays: dict[str, Any] = {
         'time': time,
-        'joint_names': np.array(model.actuated_joints),
-        'positions': recording.positions[run],
-        'commands': recording.commands[run],
+        'joint_names': np.array(drives.actuated_joints),
+        'positions': recording.drive_positions[run],
+        'commands': recording.drive_commands[run],
         'effort_delay': float(np.median(recording.current_time[run] - time)),
         'truth_time': recording.current_time[run],
     }

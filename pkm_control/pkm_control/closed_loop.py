@@ -53,6 +53,9 @@ class ClosedLoopRecording:
     compute_time: Floats  # (N,) [s]
     phase: NDArray[np.int64]  # (N,) numbers of `Phase`
     positions: Floats  # (N, n_a)
+    # (N, n_d) of all drives, which a robot may have more of than degrees of freedom
+    drive_positions: Floats
+    drive_commands: Floats  # [N, N m]
     desired_positions: Floats  # (N, n_a)
     desired_velocities: Floats  # (N, n_a)
     commands: Floats  # (N, n_a) [N, N m]
@@ -60,10 +63,10 @@ class ClosedLoopRecording:
     feedback: Floats  # (N, n_a) [N, N m]
     saturated: NDArray[np.bool_]  # (N, n_a)
     current_time: Floats  # (N,) [s]
-    currents: Floats  # (N, n_a) [A]
-    truth_positions: Floats  # (N, n_a)
-    truth_velocities: Floats  # (N, n_a)
-    truth_forces: Floats  # (N, n_a)
+    currents: Floats  # (N, n_d) [A]
+    truth_positions: Floats  # (N, n_d)
+    truth_velocities: Floats  # (N, n_d)
+    truth_forces: Floats  # (N, n_d)
     outcome: Outcome | None  # of the motion; None when the loop ended before it
 
     @property
@@ -143,9 +146,15 @@ def _recording(
         name: np.array([getattr(sample, name, missing) for _, sample, _ in rows])
         for name in ('currents', 'truth_positions', 'truth_velocities', 'truth_forces')
     }
+    parts = [(result, sample) for result, sample, _ in rows]
+    of_drives: dict[str, Any] = {
+        'drive_positions': [getattr(seen, 'drive_positions', own.position) for own, seen in parts],
+        'drive_commands': [getattr(seen, 'drive_commands', own.command) for own, seen in parts],
+    }
     return ClosedLoopRecording(
         **computed,
         **seen,
+        **{name: np.array(values) for name, values in of_drives.items()},
         compute_time=np.array([duration for _, _, duration in rows]),
         current_time=np.array([getattr(sample, 'current_time', np.nan) for _, sample, _ in rows]),
         outcome=outcome,

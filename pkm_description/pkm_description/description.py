@@ -327,10 +327,11 @@ class RedundantActuation:
     """Drives beyond the degrees of freedom, and how forces are shared among all drives.
 
     Of the forces that make a motion those are taken whose sum of ((force - preload) / scale)^2 is
-    least. `scale` and `preload` (n_a,) [N, N m] are in the order of the actuators.
+    least. `scale` and `preload` (n_d,) [N, N m] are in the order of `joints`.
     """
 
     drives: tuple[str, ...]  # their positions follow from those of the others
+    joints: tuple[str, ...]  # with a drive, all of them
     scale: Array
     preload: Array
 

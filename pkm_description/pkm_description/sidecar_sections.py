@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pkm_description.actuation.redundant_drives import drive_description
 from pkm_description.description import Array, Description
 from pkm_description.errors import DescriptionError
 from pkm_description.sidecar import known_keys, number
@@ -118,7 +119,8 @@ class SimulationSection:
 
 
 def read_simulation(description: Description) -> SimulationSection:
-    """Read and check the section; raises DescriptionError naming the key."""
+    """Read and check the section, of all drives; raises DescriptionError naming the key."""
+    description = drive_description(description)
     section = known_keys(description.simulation, 'simulation', SIMULATION_KEYS)
     count = len(description.actuated_joints)
     cogging = known_keys(

@@ -1,35 +1,20 @@
-"""`RedundantModel`: dynamics of robots with more drives than degrees of freedom.
-
-The positions of as many drives as there are degrees of freedom are the coordinates q of the
-mechanism. With the rates J dq of all drives their forces tau do the work of the generalised forces
-
-    Q = J^T tau
-
-at the coordinates, which equations of motion and regressors are in. Q leaves forces open that
-tension the drives against each other: those are taken whose sum of ((tau - p) / s)^2 is least,
-with the preload p and the scale s of the description,
-
-    tau = p + S^2 J (J^T S^2 J)^-1 (Q - J^T p),   S = diag(s).
-"""
+"""`RedundantModel`: dynamics of robots with more drives than degrees of freedom."""
 
 from __future__ import annotations
 
-from dataclasses import astuple
-
-import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_description import Description, DescriptionError
-from pkm_description.actuation.redundant_drives import coordinate_description
-from pkm_description.description import frozen
+from pkm_description import Description
+from pkm_description.actuation.redundant_drives import coordinate_description, drive_description
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.drive_distribution import DriveDistribution
 from pkm_dynamics.equations.forward_dynamics import Accelerations
 from pkm_dynamics.equations.wrench import PlatformWrench
 from pkm_dynamics.model import ClosedChainModel
-from pkm_dynamics.motion import ActuatorStates, PlatformMotion, samples
+from pkm_dynamics.motion import PlatformMotion
 
 
-class RedundantModel:
+class RedundantModel(DriveDistribution):
     """Forces of all drives of a closed chain that has more of them than degrees of freedom.
 
     Parameters
@@ -42,13 +27,10 @@ class RedundantModel:
     core : ClosedChainModel
         Kinematics, equations of motion, regressor and base parameters at the coordinates, which
         are its actuated joints; its forces are the generalised forces Q there, its force limits
-        those of the drives there alone. Friction and rotors of all drives are parameters of it.
-    actuated_joints : list of str
-        All joints with a drive: the order of every (N, n_d) array.
-    home_actuators, lower, upper, velocity_limit, force_limit : numpy.ndarray
-        Position at home and limits (n_d,) of these.
-    scale, preload : numpy.ndarray
-        (n_d,) [N, N m] of the distribution of forces.
+        those that all drives can have together at home. Friction and rotors of all drives are
+        parameters of it.
+
+    Further attributes are those of `DriveDistribution`.
 
     Raises
     ------
@@ -58,53 +40,11 @@ class RedundantModel:
         The robot has drive terms or friction by load besides.
     """
 
+    core: ClosedChainModel
+
     def __init__(self, description: Description) -> None:
-        redundant = description.redundant_actuation
-        if redundant is None:
-            raise DescriptionError(
-                f"robot '{description.name}' has no redundant_actuation: take a ClosedChainModel"
-            )
-        self.description = description
-        self.core = mechanism_model(description)
-        self.actuated_joints = list(description.actuated_joints)
-        self._scalar = np.array([self.core.joint_names.index(n) for n in self.actuated_joints])
-        self.home_actuators = frozen(self.core.home_joints[self._scalar])
-        limits = np.array([astuple(description.joint(n).limit) for n in self.actuated_joints])
-        self.lower, self.upper, self.velocity_limit, self.force_limit = map(frozen, limits.T)
-        self.scale, self.preload = redundant.scale, redundant.preload
-
-    @property
-    def n_d(self) -> int:
-        """Number of drives."""
-        return len(self.actuated_joints)
-
-    def drive_states(self, motion: PlatformMotion) -> ActuatorStates:
-        """Positions, velocities and accelerations (N, n_d) of all drives."""
-        return ActuatorStates(*(each[:, self._scalar] for each in self.core.joint_states(motion)))
-
-    def drive_jacobian(self, motion: PlatformMotion) -> Floats:
-        """Rates of all drives from those of the coordinates, J (N, n_d, n_a)."""
-        return self.core.joint_jacobian(motion)[:, self._scalar]
-
-    def generalised_forces(self, motion: PlatformMotion, forces: ArrayLike) -> Floats:
-        """Forces Q (N, n_a) [N, N m] at the coordinates of forces (N, n_d) of all drives.
-
-        Raises TrajectoryError where the shape is wrong or a number is not finite.
-        """
-        given = samples(forces, 'forces', (self.n_d,), len(motion))
-        return np.einsum('ndk,nd->nk', self.drive_jacobian(motion), given)
-
-    def distributed(self, motion: PlatformMotion, generalised: ArrayLike) -> Floats:
-        """Forces (N, n_d) [N, N m] of all drives that make generalised forces Q (N, n_a).
-
-        Raises TrajectoryError where the shape is wrong or a number is not finite.
-        """
-        wanted = samples(generalised, 'generalised forces', (self.core.n_a,), len(motion))
-        jacobian = self.drive_jacobian(motion)
-        missing = wanted - np.einsum('ndk,d->nk', jacobian, self.preload)
-        # the least norm of forces over their scale, by the singular values
-        inverse = np.linalg.pinv(np.swapaxes(jacobian * self.scale[:, None], 1, 2))
-        return np.asarray(self.preload + self.scale * np.einsum('ndk,nk->nd', inverse, missing))
+        super().__init__(mechanism_model(description))
+        self.description = drive_description(description)
 
     def inverse_dynamics(
         self, motion: PlatformMotion, parameters: ArrayLike | None = None

@@ -15,7 +15,7 @@ from mechanisms import skew_hexapod
 import pkm_description
 from pkm_bringup.offline import effects_of, simulate
 from pkm_description.errors import PkmError
-from pkm_dynamics import ClosedChainModel
+from pkm_dynamics import mechanism_model
 from pkm_dynamics.joint_servo.gains import largest_errors
 from pkm_identification.excitation import design_excitation
 
@@ -24,19 +24,15 @@ UNDRIVEN = 'cart_pendulum'  # in part: it has no excitation
 
 
 def robots() -> list[pkm_description.Description]:
-    """The library, robots with ball joints at both ends of rods, the examples, one by chance.
-
-    Robots with redundant drives have no excitation.
-    """
+    """The library, robots with ball joints at both ends of rods, the examples, one by chance."""
     names = [name for name in pkm_description.library() if name != UNDRIVEN]
     names += ['delta rods:=ball', 'h4 rods:=ball', *map(str, EXAMPLES)]
-    found = [*map(pkm_description.load, names), skew_hexapod()]
-    return [each for each in found if each.redundant_actuation is None]
+    return [*map(pkm_description.load, names), skew_hexapod()]
 
 
 def followed(description: pkm_description.Description) -> str:
     """Design and run; what came of it. Raises PkmError where the robot does not follow."""
-    model = ClosedChainModel(description)
+    model = mechanism_model(description)
     design = design_excitation(model)
     effects = effects_of(description, 'all')
     run = simulate(model, design.trajectory, 2, ramp_time=design.ramp_time, effects=effects)

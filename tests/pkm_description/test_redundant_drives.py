@@ -6,7 +6,7 @@ import pytest
 from hexapods import seven_struts
 
 from pkm_description import DescriptionError, RedundantActuationError, export
-from pkm_description.actuation.redundant_drives import coordinate_description
+from pkm_description.actuation.redundant_drives import coordinate_description, drive_description
 from pkm_description.assembly import Assembly
 
 SECTION = 'redundant_actuation: {drives: [drive7]'
@@ -22,6 +22,9 @@ def test_the_coordinates_are_the_drives_that_are_not_redundant():
     assert [each.joint for each in core.followers] == ['drive2']
     assert core.digest == robot.digest
     assert coordinate_description(core) is core
+    again = drive_description(core)
+    assert again.actuators == robot.actuators and not again.followers
+    assert drive_description(robot) is robot
     assembly = Assembly(robot)
     assert assembly.mobility(assembly.home()) == 6
     positions = {name: robot.home_joints[name] for name in robot.coordinate_joints}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import mujoco
@@ -11,17 +12,14 @@ from every_model import model_of
 from hexapods import seven_struts
 
 import pkm_description
-from pkm_control.controller import TrajectoryController
-from pkm_control.feedforward import no_feedforward
 from pkm_description import DescriptionError, RedundantActuationError
 from pkm_description.exporters import build_mjcf
-from pkm_dynamics import ClosedChainModel, RedundantModel, check_feasibility, preset
+from pkm_dynamics import ClosedChainModel, RedundantModel
 from pkm_dynamics.cpp import build_cpp
 from pkm_dynamics.equations.forward_dynamics import actuator_state
 from pkm_dynamics.friction_laws import smoothed_sign
-from pkm_dynamics.joint_servo.gains import ServoGains
+from pkm_dynamics.limits.robot_limits import LimitOptions, Limits
 from pkm_dynamics.worlds.equations_plant import EquationsPlant
-from pkm_identification import design_excitation
 
 EXAMPLE = Path(pkm_description.__file__).parent / 'examples' / 'planar_4rrr.urdf.xacro'
 SEVEN = """
@@ -154,21 +152,51 @@ def test_release_from_rest_agrees_with_mujoco(model):
         (lambda model: ClosedChainModel(model.description), 'a ClosedChainModel by itself'),
         (lambda model: build_cpp(model.core), 'C\\+\\+'),
         (lambda model: EquationsPlant(model.description), 'a simulator other than MuJoCo'),
-        (lambda model: preset(model.core, 'sine_z'), 'a preset motion'),
-        (lambda model: design_excitation(model.core), 'an excitation'),
-        (lambda model: check_feasibility(model.core, None), 'the check of limits'),
-        (
-            lambda model: TrajectoryController(
-                model.core, ServoGains(*np.ones((3, 3)), 1.0, 1.0, 1.0), no_feedforward()
-            ),
-            'trajectory control',
-        ),
     ],
 )
 def test_what_needs_a_drive_for_each_freedom_refuses_it(use, feature):
     model = RedundantModel(pkm_description.load(EXAMPLE))
     with pytest.raises(RedundantActuationError, match=rf"'planar_4rrr'.*\(motor4\): {feature} is"):
         use(model)
+
+
+def test_the_forces_of_the_box_are_those_that_all_drives_have_at_home(model):
+    """Any of its corners is within the limits of all drives, and one of them at a limit."""
+    core, box = model.core, np.asarray(model.core.force_limit)
+    home = core.motion_from_actuators(core.home_actuators[None], *np.zeros((2, 1, core.n_a)))
+    corners = np.array(list(product([-1.0, 1.0], repeat=core.n_a))) * box
+    shares = [np.abs(model.distributed(home, each[None])[0]) for each in corners]
+    largest = np.max(shares / model.force_limit)
+    assert largest == pytest.approx(1.0, rel=1e-9)
+
+
+def worst_force(margins):
+    return min((m for m in margins if m.constraint == 'force'), key=lambda m: m.relative)
+
+
+def test_limits_of_all_drives_are_checked(model, motion):
+    """The smallest margin of each sample is that of the drive with the largest share."""
+    left = 1.0 - np.abs(model.inverse_dynamics(motion)) / model.force_limit
+    limits = Limits(model.core, LimitOptions(condition_limit=None, clearance=None))
+    for k, each in enumerate(left):
+        worst = worst_force(limits.margins(motion[k : k + 1], np.zeros(1), None))
+        assert worst.name == model.actuated_joints[np.argmin(each)]
+        assert worst.relative == pytest.approx(each.min(), abs=1e-12)
+    (beyond,) = model.description.redundant_actuation.drives
+    assert beyond in limits.passive_names
+
+
+def test_an_uncertain_model_leaves_more_of_all_forces(model, motion):
+    core = model.core
+    covariance = np.diag((0.1 * core.nominal_parameters) ** 2)
+    rows = model.shares(motion)[1] @ core.regressor(motion)
+    deviation = np.sqrt(np.einsum('tdp,pq,tdq->td', rows, covariance, rows))
+    needed = np.abs(model.inverse_dynamics(motion)) + 3.0 * deviation
+    options = LimitOptions(condition_limit=None, clearance=None, force_uncertainty=covariance)
+    limits = Limits(core, options)
+    for k, each in enumerate(1.0 - needed / model.force_limit):
+        worst = worst_force(limits.margins(motion[k : k + 1], np.zeros(1), None))
+        assert worst.relative == pytest.approx(each.min(), abs=1e-12)
 
 
 def test_terms_that_came_later_are_refused():

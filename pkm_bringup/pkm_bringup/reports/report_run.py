@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.inputs import load_model
+from pkm_bringup.inputs import load_mechanism
 from pkm_bringup.reports.run_files import ReportError, RunFiles
 from pkm_bringup.views.tracking_view import TrackedRun, tracked_run
 from pkm_description import library, loads
@@ -231,10 +231,10 @@ def _model(
 ) -> ClosedChainModel | None:
     """Return the mechanism that the run is of; None where nothing names it."""
     if robot:
-        return load_model(robot, tell)
+        return load_mechanism(robot, tell)
     if result is not None:
         try:
-            return load_model(result.path or result.robot, tell)
+            return load_mechanism(result.path or result.robot, tell)
         except DescriptionError as error:  # moved: a recording may hold it
             found = next(filter(None, map(_recorded_model, recordings)), None)
             if found is not None and found.description.digest == result.digest:
@@ -244,7 +244,7 @@ def _model(
                 'says where it is'
             ) from error
     if design is not None and design.trajectory.robot:
-        return load_model(design.trajectory.robot, tell)
+        return load_mechanism(design.trajectory.robot, tell)
     return next(filter(None, map(_recorded_model, recordings)), None)
 
 

@@ -52,7 +52,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Identify, validate, print the table, draw the picture."""
-    from pkm_bringup.inputs import load_model
+    from pkm_bringup.inputs import load_mechanism
     from pkm_bringup.views.comparison_view import plot_comparison, print_best, print_rows
     from pkm_identification.requests.compare_request import CompareRequest, compare_on_recordings
 
@@ -62,7 +62,7 @@ def run(arguments: Any) -> int:
     given = (given_options(arguments), given_loading(arguments), arguments.threshold)
     request = CompareRequest(arguments.data, names, by, arguments.validate, *given)
     with progress('comparing') as update:
-        model = load_model(arguments.robot, update)
+        model = load_mechanism(arguments.robot, update)
         found = compare_on_recordings(request, model, update)
         rows = [candidate.row() for candidate in found]
         if plot is not None:

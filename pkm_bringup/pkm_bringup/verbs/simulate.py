@@ -81,7 +81,7 @@ def run(arguments: Any) -> int:
     """Simulate, write the data, print the tracking errors."""
     import numpy as np
 
-    from pkm_bringup.inputs import load_model, load_payload
+    from pkm_bringup.inputs import load_mechanism, load_payload
     from pkm_bringup.offline import effects_of, feedforward_of, measured_arrays, plant_of, simulate
     from pkm_bringup.outputs import check_output, write_output
     from pkm_bringup.servo_arguments import options_of, servo_of
@@ -90,7 +90,7 @@ def run(arguments: Any) -> int:
 
     output = check_output(arguments.output, ('.npz', ''))
     with progress('simulating') as update:
-        model = load_model(arguments.robot, update)
+        model = load_mechanism(arguments.robot, update)
         trajectory = load_trajectory(arguments.trajectory, model)
         payload = load_payload(arguments.payload)
         plant = plant_of(model.description, payload, arguments.constant_error, arguments.drive_seed)

@@ -61,7 +61,8 @@ def with_redundant_actuation(description: Description) -> Description:
             raise DescriptionError(f'{SECTION}.scale.{name} must be positive, not {value:g}')
     preload = _per_drive(section.get('preload', {}), 'preload', dict.fromkeys(names, 0.0))
     found = replace(
-        description, redundant_actuation=RedundantActuation(tuple(drives), scale, preload)
+        description,
+        redundant_actuation=RedundantActuation(tuple(drives), tuple(names), scale, preload),
     )
     _check_alone(found)
     return found
@@ -75,12 +76,22 @@ def coordinate_description(description: Description) -> Description:
     the robot has something that does not go with it.
     """
     redundant = description.redundant_actuation
-    if redundant is None:
+    if redundant is None or description.followers:
         return description
     _check_alone(description)
     followers = tuple(a for a in description.actuators if a.joint in redundant.drives)
     own = tuple(a for a in description.actuators if a.joint not in redundant.drives)
-    return replace(description, actuators=own, followers=followers, redundant_actuation=None)
+    return replace(description, actuators=own, followers=followers)
+
+
+def drive_description(description: Description) -> Description:
+    """Return the robot with all its drives of what `coordinate_description` returned."""
+    redundant = description.redundant_actuation
+    if redundant is None or not description.followers:
+        return description
+    drives = {each.joint: each for each in (*description.actuators, *description.followers)}
+    actuators = tuple(drives[name] for name in redundant.joints)
+    return replace(description, actuators=actuators, followers=())
 
 
 def refuse_redundant_actuation(description: Description, use: str) -> None:
@@ -89,12 +100,10 @@ def refuse_redundant_actuation(description: Description, use: str) -> None:
     `use` says what it was wanted for.
     """
     redundant = description.redundant_actuation
-    beyond = [] if redundant is None else list(redundant.drives)
-    beyond += [actuator.joint for actuator in description.followers]
-    if beyond:
+    if redundant is not None:
         raise RedundantActuationError(
             f"robot '{description.name}' has more drives than degrees of freedom "
-            f'({", ".join(beyond)}): {use} is not made for these'
+            f'({", ".join(redundant.drives)}): {use} is not made for these'
         )
 
 

@@ -42,7 +42,7 @@ class KinematicModel:
     """
 
     def __init__(self, description: Description) -> None:
-        if description.redundant_actuation is not None:
+        if not description.followers:
             refuse_redundant_actuation(description, 'a ClosedChainModel by itself')
         self.description = description
         self._assembly = Assembly(description)

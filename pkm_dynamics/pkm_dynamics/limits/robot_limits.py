@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_description.actuation.redundant_drives import refuse_redundant_actuation
 from pkm_description.errors import TrajectoryError
 from pkm_description.sidecar_sections import read_workspace
 from pkm_dynamics.analysis.apertures import apertures_of_joints
 from pkm_dynamics.analysis.clearances import BodyDistances
 from pkm_dynamics.analysis.singularities import SINGULAR, has_singularities, jacobian_condition
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.drive_distribution import DriveDistribution, all_drives
 from pkm_dynamics.limits.margins import Extremum, Margin, largest, smallest
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import JointStates, PlatformMotion
@@ -132,7 +132,6 @@ class Limits:
     """The limits of one robot, safety margins included."""
 
     def __init__(self, model: ClosedChainModel, options: LimitOptions) -> None:
-        refuse_redundant_actuation(model.description, 'the check of limits')
         self.model, self.options = model, options
         self.condition_limit = options.condition_limit
         stroke_margin, velocity_margin = options.stroke_margin, options.velocity_margin
@@ -142,7 +141,9 @@ class Limits:
         actuated = set(model.actuated_joints)
         self.lower, self.upper = _inset(model.lower, model.upper, stroke_margin)
         self.velocity = np.asarray(model.velocity_limit) * (1.0 - velocity_margin)
-        self.force = np.asarray(model.force_limit) * (1.0 - options.force_margin)
+        # forces of all drives, where there are more of them than actuators of the model
+        self.drives = all_drives(model)
+        self.force = np.asarray(self.drives.force_limit) * (1.0 - options.force_margin)
         joints = [model.description.joint(name) for name in model.joint_names]
         self.units = {j.name: 'm' if j.type == 'prismatic' else 'rad' for j in joints}
         self.passive = [i for i, j in enumerate(joints) if j.name not in actuated]
@@ -167,7 +168,6 @@ class Limits:
         model, names = self.model, list(self.model.actuated_joints)
         motion = model.with_joint_states(motion)
         actuators, joints = model.actuator_states(motion), model.joint_states(motion)
-        forces = model.inverse_dynamics(motion, parameters)
         found = self.stroke_margins(actuators.positions, time)
         for constraint, values, limit, unit in (
             ('velocity', actuators.velocities, self.velocity, '/s'),
@@ -175,11 +175,7 @@ class Limits:
         ):
             extrema = largest(values, limit, time), smallest(values, -limit, time)
             found += worst_and_broken(constraint, extrema, names, self._units(names, unit))
-        effort = ['N' if unit == 'm' else 'N m' for unit in self._units(names)]
-        allowance = force_allowance(model, self.options, lambda: model.regressor(motion), forces)
-        high, low = forces + allowance, forces - allowance
-        extrema = largest(high, self.force, time), smallest(low, -self.force, time)
-        found += worst_and_broken('force', extrema, names, effort)
+        found += self._forces(motion, time, parameters)
         names, ends = self.passive_names, (self.passive_lower, self.passive_upper)
         values, rates = joints.positions[:, self.passive], joints.velocities[:, self.passive]
         found += _range('joint', values, ends, names, self._units(names), time)
@@ -187,6 +183,27 @@ class Limits:
         extrema = largest(rates, limit, time), smallest(rates, -limit, time)
         found += worst_and_broken('joint_velocity', extrema, names, self._units(names, '/s'))
         return found + self._conditioning(motion, time) + self._distances(motion, joints, time)
+
+    def _forces(
+        self, motion: PlatformMotion, time: Floats, parameters: Floats | None
+    ) -> list[Margin]:
+        """Return the margins of the forces of all drives."""
+        model, drives, names = self.model, self.drives, list(self.drives.actuated_joints)
+        forces = model.inverse_dynamics(motion, parameters)
+        shares: Floats | None = None
+        if isinstance(drives, DriveDistribution):
+            still, shares = drives.shares(motion)
+            forces = still + np.einsum('tdk,tk->td', shares, forces)
+
+        def regressor() -> Floats:
+            rows = model.regressor(motion)
+            return rows if shares is None else np.asarray(shares @ rows)
+
+        allowance = force_allowance(model, self.options, regressor, forces)
+        high, low = forces + allowance, forces - allowance
+        extrema = largest(high, self.force, time), smallest(low, -self.force, time)
+        effort = ['N' if unit == 'm' else 'N m' for unit in self._units(names)]
+        return worst_and_broken('force', extrema, names, effort)
 
     def _units(self, joints: list[str], suffix: str = '') -> list[str]:
         return [f'{self.units[name]}{suffix}' for name in joints]

@@ -32,7 +32,9 @@ class AllDrives:
     def __init__(self, model: ClosedChainModel) -> None:
         core = model.description
         actuators = (*core.actuators, *core.followers)
-        self.description: Description = replace(core, actuators=actuators, followers=())
+        self.description: Description = replace(
+            core, actuators=actuators, followers=(), redundant_actuation=None
+        )
         self.joint_names = model.joint_names
         self.actuated_joints = self.description.actuated_joints
         self.force_constants: Floats = np.array([each.force_constant for each in actuators])

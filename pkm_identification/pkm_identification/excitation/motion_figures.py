@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import qr
 
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.drive_distribution import DriveDistribution, all_drives
 from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Trajectory
@@ -30,9 +31,15 @@ SAME = 1e-6  # relative difference of two information matrices of one motion
 
 def noise_covariance(model: ClosedChainModel, noise: str) -> Array | None:
     """Return the force covariance (n_a, n_a) [N^2] of a choice of `NOISE`; None: unit."""
-    if noise == 'simulated':
-        return np.asarray(PlantEffects.from_description(model.description).force_covariance)
-    return None
+    if noise != 'simulated':
+        return None
+    covariance = np.asarray(PlantEffects.from_description(model.description).force_covariance)
+    drives = all_drives(model)
+    if not isinstance(drives, DriveDistribution):
+        return covariance
+    at_home = model.home_actuators[None], *np.zeros((2, 1, model.n_a))
+    rates = drives.drive_jacobian(model.motion_from_actuators(*at_home))[0]
+    return np.asarray(rates.T @ covariance @ rates)
 
 
 def excitation_figures(

@@ -37,7 +37,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print the margins and the broken limits; raise FeasibilityError where there are any."""
-    from pkm_bringup.inputs import load_model
+    from pkm_bringup.inputs import load_mechanism
     from pkm_bringup.servo_arguments import with_tracking
     from pkm_bringup.trajectory_inputs import load_trajectory, ramp_time_of, run_of
     from pkm_bringup.views.excitation_view import (
@@ -50,7 +50,7 @@ def run(arguments: Any) -> int:
 
     without = ''
     with progress('checking') as update:
-        model = load_model(arguments.robot, update)
+        model = load_mechanism(arguments.robot, update)
         trajectory = load_trajectory(arguments.file, model, any_robot=True)
         update('the motion')
         ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)

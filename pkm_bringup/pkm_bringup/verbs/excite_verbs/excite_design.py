@@ -83,7 +83,7 @@ def run(arguments: Any) -> int:
 
 def _searched(arguments: Any, output: Path, plot: Path | None, stack: ExitStack) -> tuple[Any, Any]:
     """Return the design, saved and drawn, and its view, which the stack closes."""
-    from pkm_bringup.inputs import load_model
+    from pkm_bringup.inputs import load_mechanism
     from pkm_bringup.trajectory_inputs import load_fourier, run_of
     from pkm_identification.requests.check_request import check_motion
     from pkm_identification.requests.design_request import DesignRequest, design_motion
@@ -94,7 +94,7 @@ def _searched(arguments: Any, output: Path, plot: Path | None, stack: ExitStack)
         design_view('designing') as tell,
     ):
         tell('reading the robot; the first run compiles', None, float('nan'))
-        model = load_model(arguments.robot)
+        model = load_mechanism(arguments.robot)
         criterion, noise, prior = arguments.criterion, arguments.noise, arguments.prior
         search, limits = _given(SEARCH, arguments), _given(LIMITS, arguments)
         if arguments.first:

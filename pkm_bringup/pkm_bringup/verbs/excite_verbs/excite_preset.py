@@ -49,7 +49,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Write the preset and print what it is, or list the robot's presets."""
-    from pkm_bringup.inputs import load_model
+    from pkm_bringup.inputs import load_mechanism
     from pkm_bringup.outputs import check_output
     from pkm_bringup.trajectory_inputs import facts_of
     from pkm_dynamics.presets import preset, preset_names
@@ -57,7 +57,7 @@ def run(arguments: Any) -> int:
 
     output = arguments.output and check_output(Path(arguments.output), ('.yaml', '.yml'))
     with progress('preset') as update:
-        model = load_model(arguments.robot, update)
+        model = load_mechanism(arguments.robot, update)
         names = preset_names(model)
         if arguments.name is not None:
             update(f'fitting {arguments.name} into the limits')

@@ -29,14 +29,14 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print figures and margins; write the picture."""
-    from pkm_bringup.inputs import load_model
+    from pkm_bringup.inputs import load_mechanism
     from pkm_bringup.trajectory_inputs import design_of, load_trajectory, ramp_time_of, run_of
     from pkm_bringup.views.excitation_view import excitation_content, print_excitation, runs_text
     from pkm_identification.requests.check_request import check_motion
 
     plot = arguments.plot and check_output(Path(arguments.plot), PICTURES)
     with progress('evaluating') as update:
-        model = load_model(arguments.robot, update)
+        model = load_mechanism(arguments.robot, update)
         trajectory = load_trajectory(arguments.file, model)
         ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
         update('margins')

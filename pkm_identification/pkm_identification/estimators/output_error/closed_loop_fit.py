@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pkm_description.actuation.redundant_drives import refuse_redundant_actuation
 from pkm_description.drives import drive_mapping
 from pkm_description.errors import EstimationError, SimulationError
 from pkm_description.friction import load_factors
@@ -78,6 +79,7 @@ def output_error(
     missing or do not fit, or the search does not converge.
     """
     require_drives(problem.model, 'output error')
+    refuse_redundant_actuation(problem.model.description, 'output error')
     tuning, gains = (bandwidth, damping, gain_scale), (proportional, derivative)
     servo = _build_servo(
         problem.model, gains, tuning, velocity_cutoff, 1 / control_rate, control_delay
