@@ -8,6 +8,7 @@ import numpy as np
 
 from pkm_control.closed_loop import ClosedLoopRecording
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.drive_distribution import all_drives
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.limits.margins import FeasibilityReport, largest, smallest
 from pkm_dynamics.limits.robot_limits import worst_and_broken
@@ -21,14 +22,17 @@ def executed_margins(
     As `check_feasibility`, whose options these are, with the forces that acted in place of the
     model's.
     """
-    time, velocities = recording.current_time, recording.truth_velocities
+    drives = all_drives(model)
+    names = list(drives.actuated_joints)
+    own = [names.index(joint) for joint in model.actuated_joints]
+    time, velocities = recording.current_time, recording.truth_velocities[:, own]
     # forward differences would show the steps of a 1 kHz command, not the motion
     accelerations = np.gradient(velocities, time, axis=0)
-    motion = model.motion_from_actuators(recording.truth_positions, velocities, accelerations)
+    positions = recording.truth_positions[:, own]
+    motion = model.motion_from_actuators(positions, velocities, accelerations)
     report = check_feasibility(model, motion, time=time, **options)
-    limit = np.asarray(model.force_limit)
+    limit = np.asarray(drives.force_limit)
     forces = recording.truth_forces
-    names = list(model.actuated_joints)
     straight = [model.description.joint(name).type == 'prismatic' for name in names]
     units = ['N' if joint else 'N m' for joint in straight]
     extrema = largest(forces, limit, time), smallest(forces, -limit, time)

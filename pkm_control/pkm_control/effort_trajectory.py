@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from pkm_control.control_types import ControllerOptions
 from pkm_control.feedforward import Feedforward
 from pkm_control.joint_stop import JointStop
+from pkm_description.actuation.redundant_drives import refuse_redundant_actuation
 from pkm_description.description import frozen
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
@@ -112,7 +113,11 @@ def _sampled(
 def _forces(
     model: ClosedChainModel, motion: PlatformMotion, feedforward: Feedforward
 ) -> tuple[list[Floats], Floats]:
-    """States (n, n_a) of the actuators, and their forces."""
+    """States (n, n_a) of the actuators, and their forces.
+
+    RedundantActuationError where there are more drives: efforts are those of single drives.
+    """
+    refuse_redundant_actuation(model.description, 'a trajectory with efforts')
     joints, forces = feedforward.along(model, motion)
     index = [model.joint_names.index(name) for name in model.actuated_joints]
     return [array[:, index] for array in joints], forces

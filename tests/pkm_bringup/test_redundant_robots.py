@@ -10,6 +10,7 @@ from hexapods import seven_struts
 
 import pkm_description
 from pkm_bringup import cli
+from pkm_bringup.executed import executed_margins
 from pkm_bringup.offline import dataset_of, effects_of, measured_arrays, simulate
 from pkm_control.feedforward import identified_feedforward, nominal_feedforward
 from pkm_dynamics import RedundantModel, mechanism_model, preset
@@ -67,6 +68,7 @@ def test_drives_hold_their_preload_and_move_the_robot_as_planned():
     )
     told = run.drive_commands[run.running]
     assert np.abs(told - wanted).max() < 0.02 * np.abs(wanted).max()
+    assert executed_margins(run, model).feasible
     still = all_drives.shares(trajectory.motion(np.zeros(1), model))[0]
     assert np.abs(still).max() > 5.0  # what tensions the drives against each other
 

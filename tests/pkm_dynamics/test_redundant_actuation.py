@@ -12,6 +12,8 @@ from every_model import model_of
 from hexapods import seven_struts
 
 import pkm_description
+from pkm_control.effort_trajectory import hold_points
+from pkm_control.feedforward import nominal_feedforward
 from pkm_description import DescriptionError, RedundantActuationError
 from pkm_description.exporters import build_mjcf
 from pkm_dynamics import ClosedChainModel, RedundantModel
@@ -152,6 +154,12 @@ def test_release_from_rest_agrees_with_mujoco(model):
         (lambda model: ClosedChainModel(model.description), 'a ClosedChainModel by itself'),
         (lambda model: build_cpp(model.core), 'C\\+\\+'),
         (lambda model: EquationsPlant(model.description), 'a simulator other than MuJoCo'),
+        (
+            lambda model: hold_points(
+                model.core, nominal_feedforward(model.core), model.core.home_actuators
+            ),
+            'a trajectory with efforts',
+        ),
     ],
 )
 def test_what_needs_a_drive_for_each_freedom_refuses_it(use, feature):

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pkm_description.description import frozen
 from pkm_dynamics.array_types import Floats
 
 
@@ -17,8 +20,9 @@ def pseudo_inertia(parameters: ArrayLike) -> Floats:
     return np.einsum('ijk,...k->...ij', pseudo_inertia_basis(), p)
 
 
+@cache
 def pseudo_inertia_basis() -> Floats:
-    """Return (4, 4, 10): pseudo-inertia = basis @ standard parameters."""
+    """Return (4, 4, 10), not to be changed: pseudo-inertia = basis @ standard parameters."""
     basis = np.zeros((4, 4, 10))
     basis[3, 3, 0] = 1.0
     for i in range(3):
@@ -30,4 +34,4 @@ def pseudo_inertia_basis() -> Floats:
             basis[i, i, k] -= 1.0
         else:
             basis[i, j, k] = basis[j, i, k] = -1.0
-    return basis
+    return frozen(basis)

@@ -36,7 +36,9 @@ class ConeRows(NamedTuple):
 
     def widened(self, size: int) -> ConeRows:
         """Return the same rows in y and further unknowns, `size` together."""
-        return self._replace(matrix=np.pad(self.matrix, ((0, 0), (0, size - self.matrix.shape[1]))))
+        matrix = np.zeros((len(self.matrix), size))
+        matrix[:, : self.matrix.shape[1]] = self.matrix
+        return self._replace(matrix=matrix)
 
     def about(self, center: Array) -> ConeRows:
         """Return the same rows in the change of the first unknowns from `center`."""
