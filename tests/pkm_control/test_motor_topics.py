@@ -100,20 +100,21 @@ def test_the_metadata_of_a_recording_say_the_side(robot):
 def test_offline_recordings_are_of_the_motors(robot, side):
     model, random = ClosedChainModel(robot), np.random.default_rng(5)
     constants = np.asarray(model.force_constants)
-    names = ('positions', 'currents', 'truth_positions', 'truth_velocities', 'truth_forces')
-    names += ('commands',)
+    names = ('drive_positions', 'drive_commands', 'currents')
+    names += ('truth_positions', 'truth_velocities', 'truth_forces')
     signals = {name: random.normal(size=(4, 3)) for name in names}
     time = np.arange(4) * 1e-3
     run = SimpleNamespace(running=slice(None), time=time, current_time=time, **signals)
     arrays = measured_arrays(run, model, None)
     assert list(arrays['joint_names']) == list(side.motors) and arrays['side'] == 'motor'
     found = dataset_of(arrays).for_model(model)
-    np.testing.assert_allclose(found.positions, signals['positions'])
+    np.testing.assert_allclose(found.positions, signals['drive_positions'])
     efforts = signals['currents'] * np.where(np.isfinite(constants), constants, 1.0)
     np.testing.assert_allclose(found.efforts, efforts)
     truth = side.joint_efforts(arrays['truth_forces'])
     np.testing.assert_allclose(truth, signals['truth_forces'])
-    np.testing.assert_allclose(side.joint_efforts(arrays['commands']), signals['commands'])
+    commands = side.joint_efforts(arrays['commands'])
+    np.testing.assert_allclose(commands, signals['drive_commands'])
 
 
 @pytest.mark.ros
