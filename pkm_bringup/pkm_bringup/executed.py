@@ -8,7 +8,7 @@ import numpy as np
 
 from pkm_control.closed_loop import ClosedLoopRecording
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.drive_distribution import all_drives
+from pkm_dynamics.drive_distribution import all_drives, coordinates_among
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.limits.margins import FeasibilityReport, largest, smallest
 from pkm_dynamics.limits.robot_limits import worst_and_broken
@@ -24,7 +24,7 @@ def executed_margins(
     """
     drives = all_drives(model)
     names = list(drives.actuated_joints)
-    own = [names.index(joint) for joint in model.actuated_joints]
+    own = coordinates_among(names, model)
     time, velocities = recording.current_time, recording.truth_velocities[:, own]
     # forward differences would show the steps of a 1 kHz command, not the motion
     accelerations = np.gradient(velocities, time, axis=0)

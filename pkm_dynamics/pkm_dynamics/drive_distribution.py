@@ -14,14 +14,16 @@ with the preload p and the scale s of the description,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import astuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pkm_description.actuation.redundant_drives import drive_description
 from pkm_description.description import frozen
 from pkm_description.errors import DescriptionError
-from pkm_dynamics.array_types import Floats
+from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.kinematics.kinematic_model import KinematicModel
 from pkm_dynamics.motion import ActuatorStates, PlatformMotion, samples
 
@@ -39,8 +41,14 @@ class DriveDistribution:
     Attributes
     ----------
     core : KinematicModel
+    description : Description
+        The robot with all its drives.
+    joint_names : list of str
+        All scalar joints, as those of the core.
     actuated_joints : list of str
         All joints with a drive: the order of every (N, n_d) array.
+    coordinates : (n_a,)
+        Which of these are the actuated joints of the core, in their order.
     home_actuators, lower, upper, velocity_limit, force_limit : numpy.ndarray
         Position at home and limits (n_d,) of these.
     force_constants : numpy.ndarray
@@ -62,16 +70,18 @@ class DriveDistribution:
                 'ClosedChainModel'
             )
         self.core = core
+        self.description = drive_description(core.description)
+        self.joint_names = core.joint_names
         self.actuated_joints = list(redundant.joints)
+        self.coordinates = coordinates_among(self.actuated_joints, core)
         self._scalar = np.array([core.joint_names.index(n) for n in self.actuated_joints])
         self.home_actuators = frozen(core.home_joints[self._scalar])
         limits = [astuple(core.description.joint(n).limit) for n in self.actuated_joints]
         self.lower, self.upper, self.velocity_limit, self.force_limit = map(
             frozen, np.array(limits).T
         )
-        drives = (*core.description.actuators, *core.description.followers)
-        constants = {each.joint: each.force_constant for each in drives}
-        self.force_constants = frozen(np.array([constants[n] for n in self.actuated_joints]))
+        constants = [each.force_constant for each in self.description.actuators]
+        self.force_constants = frozen(np.array(constants))
         self.scale, self.preload = redundant.scale, redundant.preload
 
     @property
@@ -131,6 +141,11 @@ class DriveDistribution:
         used = size @ np.where(np.isfinite(alone), alone, 0.0)
         together = np.min(left[used > 0] / used[used > 0], initial=1.0)
         return np.asarray(alone * together)
+
+
+def coordinates_among(joints: Sequence[str], model: KinematicModel) -> Integers:
+    """Indices (n_a,) of the actuated joints of a model among those of all drives."""
+    return np.array([list(joints).index(name) for name in model.actuated_joints])
 
 
 def all_drives(model: KinematicModel) -> KinematicModel | DriveDistribution:

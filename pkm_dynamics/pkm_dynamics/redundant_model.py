@@ -5,7 +5,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from pkm_description import Description
-from pkm_description.actuation.redundant_drives import coordinate_description, drive_description
+from pkm_description.actuation.redundant_drives import coordinate_description
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.drive_distribution import DriveDistribution
 from pkm_dynamics.equations.forward_dynamics import Accelerations
@@ -44,7 +44,6 @@ class RedundantModel(DriveDistribution):
 
     def __init__(self, description: Description) -> None:
         super().__init__(mechanism_model(description))
-        self.description = drive_description(description)
 
     def inverse_dynamics(
         self, motion: PlatformMotion, parameters: ArrayLike | None = None

@@ -15,7 +15,7 @@ from pkm_description.errors import KinematicsError
 from pkm_description.sidecar_sections import read_simulation
 from pkm_dynamics.analysis.singularities import SINGULAR, has_singularities, jacobian_condition
 from pkm_dynamics.array_types import Complex, Floats
-from pkm_dynamics.drive_distribution import all_drives
+from pkm_dynamics.drive_distribution import all_drives, coordinates_among
 from pkm_dynamics.equations.actuator_inertia import inertia_matrix
 from pkm_dynamics.joint_servo.gains import VELOCITY_CUTOFF, ServoGains
 from pkm_dynamics.joint_servo.servo_loop import ServoLoop
@@ -117,8 +117,7 @@ class ErrorResponse:
         """
         sensors = read_simulation(model.description)
         step = sensors.position_resolution
-        drives = list(all_drives(model).actuated_joints)
-        own = [drives.index(joint) for joint in model.actuated_joints]
+        own = coordinates_among(all_drives(model).actuated_joints, model)
         variance = np.diag(sensors.position_covariance)[own] + step**2 / 12.0
         frequency = rfftfreq(NOISE_SAMPLES, CYCLE)
         gain = np.mean(np.abs(self.loop.transfer(frequency)) ** 2, axis=0)

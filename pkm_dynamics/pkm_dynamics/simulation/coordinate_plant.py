@@ -30,8 +30,6 @@ class CoordinatePlant:
     def __init__(self, plant: SimulatedPlant, drives: DriveDistribution) -> None:
         self._plant = plant
         self._drives = drives
-        names = drives.actuated_joints
-        self._own = [names.index(name) for name in drives.core.actuated_joints]
         self._shares = self._shares_at(drives.home_actuators)
         self._sample = self._seen(plant.sample, np.zeros(drives.n_d), plant.sample.positions)
 
@@ -54,12 +52,12 @@ class CoordinatePlant:
 
     def _shares_at(self, positions: Floats) -> tuple[Floats, Floats]:
         """Forces of the drives for none at the coordinates, and those for one each."""
-        core, rest = self._drives.core, np.zeros((1, len(self._own)))
-        motion = core.motion_from_actuators(positions[self._own][None], rest, rest)
+        core, own = self._drives.core, positions[self._drives.coordinates][None]
+        motion = core.motion_from_actuators(own, 0.0 * own, 0.0 * own)
         still, shares = self._drives.shares(motion)
         return still[0], shares[0]
 
     def _seen(self, sample: PlantSample, forces: Floats, before: Floats) -> CoordinateSample:
-        positions = sample.positions[self._own]
+        positions = sample.positions[self._drives.coordinates]
         told = vars(sample) | {'positions': positions}
         return CoordinateSample(**told, drive_positions=before, drive_commands=forces)

@@ -12,10 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pkm_description import Description
 from pkm_description.errors import DatasetError, KinematicsError
-from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.array_types import Floats
+from pkm_dynamics.drive_distribution import DriveDistribution
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.source import Block, Source
 from pkm_identification.datasets.stored_array import in_parts, stored
@@ -23,51 +21,32 @@ from pkm_identification.datasets.truth import Truth
 from pkm_identification.quality.report import Defect
 
 
-class AllDrives:
-    """Drives of a robot that has more of them than degrees of freedom: first the coordinates.
-
-    As far as a recording has to know them: attributes as of `ClosedChainModel`, over all drives.
-    """
-
-    def __init__(self, model: ClosedChainModel) -> None:
-        core = model.description
-        actuators = (*core.actuators, *core.followers)
-        self.description: Description = replace(
-            core, actuators=actuators, followers=(), redundant_actuation=None
-        )
-        self.joint_names = model.joint_names
-        self.actuated_joints = self.description.actuated_joints
-        self.force_constants: Floats = np.array([each.force_constant for each in actuators])
-        limits = [core.joint(name).limit.effort for name in self.actuated_joints]
-        self.force_limit: Floats = np.array(limits)
-
-
 @dataclass(frozen=True)
 class CoordinateForces:
-    """What a recording of `AllDrives` of a model says at its coordinates.
+    """What a recording of all drives of a robot says at its coordinates.
 
     Positions are those of the coordinates alone. `delay` [s] is from a position's stamp to that of
     the forces in its row, `name` what messages call the recording.
     """
 
-    model: ClosedChainModel
+    drives: DriveDistribution
     delay: float
     name: str
 
     def source(self, source: Source) -> Source:
         """Return the samples at the coordinates."""
-        return source.remade(self._block, self.model.n_a)
+        return source.remade(self._block, self.drives.core.n_a)
 
     def truth(self, truth: Truth) -> Truth:
         """Return the noise-free signals at the coordinates."""
-        n = self.model.n_a
+        own = self.drives.coordinates
         parts = zip(in_parts(truth.positions), in_parts(truth.forces), strict=True)
-        forces = stored(self._forces(q[:, :n], tau) for q, tau in parts)
-        return Truth(truth.time, truth.positions[:, :n], truth.velocities[:, :n], forces)
+        forces = stored(self._forces(q[:, own], tau) for q, tau in parts)
+        return Truth(truth.time, truth.positions[:, own], truth.velocities[:, own], forces)
 
     def defects(self, defects: Sequence[Defect]) -> tuple[Defect, ...]:
         """Return what is wrong: forces of a redundant drive count in all coordinates."""
-        names = self.model.actuated_joints
+        names = self.drives.core.actuated_joints
         found = []
         for each in defects:
             if not each.joint or each.joint in names:
@@ -77,17 +56,19 @@ class CoordinateForces:
         return tuple(found)
 
     def _block(self, block: Block) -> Block:
-        n, efforts = self.model.n_a, block.efforts
+        own, efforts = self.drives.coordinates, block.efforts
         assert efforts is not None
-        known = None if block.position_valid is None else block.position_valid[:, :n]
-        forces = self._forces(self._placed(block.time, block.positions[:, :n], known), efforts)
+        positions = block.positions[:, own]
+        known = None if block.position_valid is None else block.position_valid[:, own]
+        forces = self._forces(self._placed(block.time, positions, known), efforts)
         valid = None
         if known is not None or block.effort_valid is not None:
             all_known = True if known is None else known.all(axis=1)
             measured = True if block.effort_valid is None else block.effort_valid.all(axis=1)
-            valid = np.repeat(np.broadcast_to(all_known & measured, (len(efforts),))[:, None], n, 1)
-        velocities = None if block.velocities is None else block.velocities[:, :n]
-        return Block(block.time, block.positions[:, :n], forces, None, known, valid, velocities)
+            both = np.broadcast_to(all_known & measured, (len(efforts),))
+            valid = np.repeat(both[:, None], len(own), 1)
+        velocities = None if block.velocities is None else block.velocities[:, own]
+        return Block(block.time, positions, forces, None, known, valid, velocities)
 
     def _placed(self, time: Array, positions: Array, valid: Mask | None) -> Array:
         """Positions (k, n_a) when the forces were measured, linear between those that count."""
@@ -96,7 +77,7 @@ class CoordinateForces:
             counts = np.ones(len(column), dtype=bool) if valid is None else valid[:, i]
             counts = counts & np.isfinite(column)
             if not counts.any():
-                joint = self.model.actuated_joints[i]
+                joint = self.drives.core.actuated_joints[i]
                 raise DatasetError(f"{self.name}: no position of '{joint}' may be used")
             known = _extended(time[counts], column[counts], abs(self.delay))
             columns.append(np.interp(time + self.delay, *known))
@@ -104,18 +85,16 @@ class CoordinateForces:
 
     def _forces(self, positions: Array, forces: Array) -> Array:
         """Generalised forces (k, n_a) of forces (k, n_d) at positions (k, n_a)."""
-        model, still = self.model, np.zeros(positions.shape)
+        still = np.zeros(positions.shape)
         try:
-            motion = model.motion_from_actuators(positions, still, still)
+            motion = self.drives.core.motion_from_actuators(positions, still, still)
         except KinematicsError as error:
             raise DatasetError(
                 f'{self.name}: forces of redundant drives need positions at which the loops close: '
                 f'{error}'
             ) from error
-        n = model.n_a
-        own = [model.joint_names.index(each.joint) for each in model.description.followers]
-        rates = model.joint_jacobian(motion)[:, own]
-        return np.asarray(forces[:, :n] + np.einsum('kdi,kd->ki', rates, forces[:, n:]))
+        # forces that count nothing may be no numbers
+        return np.einsum('kdi,kd->ki', self.drives.drive_jacobian(motion), forces)
 
 
 def _extended(time: Array, values: Array, span: float) -> tuple[Array, Array]:

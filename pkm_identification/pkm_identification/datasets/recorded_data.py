@@ -15,8 +15,9 @@ from pkm_description.errors import DatasetError, DescriptionError
 from pkm_description.transmissions.calibration import check_names
 from pkm_description.transmissions.motor_side import side_of
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.drive_distribution import DriveDistribution
 from pkm_identification.arrays import Array, Mask
-from pkm_identification.datasets.coordinate_forces import AllDrives, CoordinateForces
+from pkm_identification.datasets.coordinate_forces import CoordinateForces
 from pkm_identification.datasets.effort_filter import EffortFilter
 from pkm_identification.datasets.joint_side import JointSide
 from pkm_identification.datasets.source import Block, Source, joined
@@ -29,7 +30,7 @@ from pkm_identification.datasets.units import (
 from pkm_identification.quality.report import Defect, Quality
 
 Named = TypeVar('Named')
-Drives = ClosedChainModel | AllDrives
+Drives = ClosedChainModel | DriveDistribution
 STROKE_TOLERANCE = 0.01  # of the stroke: homing and calibration are rarely better
 MEASURED = ('positions', 'efforts', 'currents')
 VALID = ('position_valid', 'effort_valid')
@@ -392,7 +393,8 @@ class Recording:
         self, model: ClosedChainModel, force_constants: Mapping[str, float] | None
     ) -> Recording:
         """Return what a recording of more drives than degrees of freedom says at coordinates."""
-        ordered = self._of_drives(AllDrives(model), force_constants)
+        drives = DriveDistribution(model)
+        ordered = self._of_drives(drives, force_constants)
         uncertain = ordered.effort_scale_deviation
         if uncertain is not None and uncertain.any():
             joint = ordered.joint_names[int(np.argmax(uncertain))]
@@ -400,7 +402,7 @@ class Recording:
                 f"{self.name}: the force constant of '{joint}' has a standard deviation, which "
                 'redundant drives cannot have: give the constant alone'
             )
-        made = CoordinateForces(model, self.effort_delay, self.name)
+        made = CoordinateForces(drives, self.effort_delay, self.name)
         return replace(
             ordered,
             source=made.source(ordered.source),

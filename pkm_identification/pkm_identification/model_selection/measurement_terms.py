@@ -61,22 +61,22 @@ def _by_positions(problem: Problem, values: Array) -> Array:
     """
     model, base = problem.model, problem.base
     bodies = base.columns @ np.where(base.is_rigid_body, problem.expand(values)[: base.rank], 0.0)
+
+    def forces(signals: Signals, rows: slice | Indices, change: Array) -> Array:
+        motion = model.motion_from_actuators(
+            signals.positions[rows] + change, signals.velocities[rows], signals.accelerations[rows]
+        )
+        return model.inverse_dynamics(motion, bodies)
+
+    def slopes(signals: Signals, rows: slice | Indices) -> Array:
+        step = STEP * float(np.ptp(signals.positions, axis=0).max())
+        moved = [forces(signals, rows, each) for each in step * np.eye(problem.axes)]
+        still = forces(signals, rows, np.zeros(problem.axes))
+        return (np.stack(moved, axis=2) - still[..., None]) / step
+
     found = []
     for run in problem.runs:
         signals, band = run.signals, run.signals.band
-        step = STEP * float(np.ptp(signals.positions, axis=0).max())
-
-        def forces(some: Signals, rows: slice | Indices, change: Array) -> Array:
-            motion = model.motion_from_actuators(
-                some.positions[rows] + change, some.velocities[rows], some.accelerations[rows]
-            )
-            return model.inverse_dynamics(motion, bodies)
-
-        def slopes(some: Signals, rows: slice | Indices, step: float = step) -> Array:
-            moved = [forces(some, rows, each) for each in step * np.eye(problem.axes)]
-            still = forces(some, rows, np.zeros(problem.axes))
-            return (np.stack(moved, axis=2) - still[..., None]) / step
-
         if isinstance(band, FilterBand):
             found.append(slopes(signals, band.row_samples(len(signals))))
         else:

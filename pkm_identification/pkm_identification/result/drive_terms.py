@@ -102,8 +102,7 @@ class TriedTerm:
     @property
     def remedy(self) -> str:
         """Option that takes it into account; '' where none does."""
-        has_none = self.is_no_constant or self.term is Term.ZERO
-        return '' if has_none else REMEDIES.get(self.term, 'friction=auto')
+        return '' if self.is_no_constant else REMEDIES.get(self.term, 'friction=auto')
 
     def _period(self) -> str:
         if self.period is None:
@@ -129,7 +128,7 @@ WRONG_FORCE = (
     'forces are not what the other drives tell ({value:.2g} times): a dead sensor, a wrong sign, '
     'the column of another joint?'
 )
-REMEDIES = {Term.GAIN: 'drive_gains=each', Term.DELAY: 'delay=estimate'}
+REMEDIES = {Term.GAIN: 'drive_gains=each', Term.DELAY: 'delay=estimate', Term.ZERO: ''}
 WORDS = {
     Term.OFFSET: 'a constant force: offset',
     Term.ASYMMETRY: 'Coulomb friction that differs by direction: asymmetry',
