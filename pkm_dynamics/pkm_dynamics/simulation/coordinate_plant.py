@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from pkm_description.errors import KinematicsError
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.drive_distribution import DriveDistribution
+from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.simulation.plant import PlantSample, SimulatedPlant
 
 
@@ -30,6 +31,7 @@ class CoordinatePlant:
     def __init__(self, plant: SimulatedPlant, drives: DriveDistribution) -> None:
         self._plant = plant
         self._drives = drives
+        self._motion: PlatformMotion | None = None  # where the robot was last, at rest
         self._shares = self._shares_at(drives.home_actuators)
         self._sample = self._seen(plant.sample, np.zeros(drives.n_d), plant.sample.positions)
 
@@ -51,10 +53,13 @@ class CoordinatePlant:
         return self._sample
 
     def _shares_at(self, positions: Floats) -> tuple[Floats, Floats]:
-        """Forces of the drives for none at the coordinates, and those for one each."""
+        """Forces of the drives for none at the coordinates, and those for one each.
+
+        Straight from home there may be another configuration, or none: it goes on from the last.
+        """
         core, own = self._drives.core, positions[self._drives.coordinates][None]
-        motion = core.motion_from_actuators(own, 0.0 * own, 0.0 * own)
-        still, shares = self._drives.shares(motion)
+        self._motion = core.motion_from_actuators(own, 0.0 * own, 0.0 * own, self._motion)
+        still, shares = self._drives.shares(self._motion)
         return still[0], shares[0]
 
     def _seen(self, sample: PlantSample, forces: Floats, before: Floats) -> CoordinateSample:
