@@ -96,7 +96,7 @@ class Equations:
         first = self.free + self.columns.firsts[candidate]
         return np.arange(first, first + self.candidates[candidate].width)
 
-    @property
+    @cached_property
     def _model(self) -> Indices:
         """Where the parameters of the model stand among all."""
         gone = [index for each in self.active for index in self.candidates[each].replaces]
@@ -181,8 +181,8 @@ class Equations:
     def held_out(self) -> Array:
         """Squared residuals (k, n_a) of each part with the estimate from all others."""
         square, mixed = self._weighted(self.weights, self._model)
-        rest = zip(square.sum(axis=0) - square, mixed.sum(axis=0) - mixed, strict=True)
-        return self._axis_errors(self._spread(np.array([solved(*each) for each in rest])))
+        rest = square.sum(axis=0) - square, mixed.sum(axis=0) - mixed
+        return self._axis_errors(self._spread(solved(*rest)))
 
     def residuals(self) -> Array:
         """Residuals (m, n_a) of the estimate from all data, in time."""
@@ -233,28 +233,24 @@ class Equations:
         place = dict(zip(others.tolist(), range(len(others)), strict=True))
         groups = {each: np.array([place[i] for i in self._parameters(each)]) for each in tried}
         square, mixed = self._weighted(self.weights, np.concatenate([model, others]))
-        whole = Eliminated.of(square.sum(axis=0), mixed.sum(axis=0), len(model))
-        rest = [
-            Eliminated.of(square.sum(axis=0) - one, mixed.sum(axis=0) - other, len(model))
-            for one, other in zip(square, mixed, strict=True)
-        ]
-        falls: dict[int, list[float]] = {each: [] for each in tried}
-        for one, other, left in zip(square, mixed, rest, strict=True):
-            slope = left.directions.T @ (other - one @ left.start)
-            bent = one @ left.directions
-            for each, group in groups.items():
-                step = left.step(group)
-                curved = step @ (left.directions[:, group].T @ (bent[:, group] @ step))
-                falls[each].append(float(2 * slope[group] @ step - curved))
+        total, product = square.sum(axis=0), mixed.sum(axis=0)
+        whole = Eliminated.of(total, product, len(model))
+        rest = Eliminated.of(total - square, product - mixed, len(model))  # without each part
+        slope = np.einsum('kji,kj->ki', rest.directions, mixed - _times(square, rest.start))
+        bent = square @ rest.directions
         found = []
         for each, group in groups.items():
             if not whole.is_distinct(group):
                 continue
-            fall, step = np.array(falls[each]), whole.step(group)
+            change = rest.step(group)
+            moved = _times(rest.directions[..., group], change)
+            curved = np.sum(moved * _times(bent[..., group], change), axis=1)
+            falls = 2 * np.sum(slope[:, group] * change, axis=1) - curved
+            step = whole.step(group)
             values = whole.start + whole.directions[:, group] @ step
             taken = float(step @ whole.gradient[group])
             free = self._spread(values[: len(model)])[: self.free]
-            found.append(Trial(each, fall, step, free, taken))
+            found.append(Trial(each, falls, step, free, taken))
         return found
 
     def beside_model(self, candidate: int) -> tuple[Array, Array, int]:
@@ -290,38 +286,47 @@ class Equations:
 
 @dataclass(frozen=True)
 class Eliminated:
-    """Normal equations of candidates, the model's parameters eliminated."""
+    """Normal equations of candidates, the model's parameters eliminated; of one or more parts."""
 
-    start: Array  # (p + c,) estimate of the model alone, candidates at zero
-    directions: Array  # (p + c, c), change of all values with one candidate parameter
-    square: Array  # (c, c)
-    gradient: Array  # (c,)
-    lengths: Array  # (c,) squared lengths of the columns before the elimination
+    start: Array  # (..., p + c) estimate of the model alone, candidates at zero
+    directions: Array  # (..., p + c, c), change of all values with one candidate parameter
+    square: Array  # (..., c, c)
+    gradient: Array  # (..., c)
+    lengths: Array  # (..., c) squared lengths of the columns before the elimination
 
     @classmethod
     def of(cls, square: Array, mixed: Array, size: int) -> Eliminated:
         """Eliminate the first `size` parameters."""
-        model, cross, own = square[:size, :size], square[:size, size:], square[size:, size:]
+        model, own = square[..., :size, :size], square[..., size:, size:]
+        cross = square[..., :size, size:]
         inverse = inverse_square(model, SINGULAR)
-        start = inverse @ mixed[:size]
-        change = -inverse @ cross
-        count = own.shape[0]
+        start, change = np.zeros_like(mixed), np.zeros_like(square[..., size:])
+        start[..., :size] = _times(inverse, mixed[..., :size])
+        change[..., :size, :] = -inverse @ cross
+        change[..., size:, :] = np.eye(own.shape[-1])
+        across = np.swapaxes(cross, -2, -1)
         return cls(
-            np.concatenate([start, np.zeros(count)]),
-            np.concatenate([change, np.eye(count)]),
-            own + cross.T @ change,
-            mixed[size:] - cross.T @ start,
-            np.diag(own),
+            start,
+            change,
+            own + across @ change[..., :size, :],
+            mixed[..., size:] - _times(across, start[..., :size]),
+            np.diagonal(own, axis1=-2, axis2=-1),
         )
 
     def step(self, group: Indices) -> Array:
-        """Values (w,) of some candidate parameters beside the model."""
+        """Values (..., w) of some candidate parameters beside the model."""
+        gradient = self.gradient[..., group]
         if len(group) == 1:  # most are: without the eigenvalues of the general case
-            square = self.square[group, group]
-            return np.where(square > 0, self.gradient[group] / np.where(square > 0, square, 1), 0)
-        return solved(self.square[np.ix_(group, group)], self.gradient[group])
+            square = self.square[..., group, group]
+            return np.where(square > 0, gradient / np.where(square > 0, square, 1), 0)
+        return solved(self.square[..., group[:, None], group], gradient)
 
     def is_distinct(self, group: Indices) -> bool:
         """Whether no column is one of the model's."""
         left = np.diag(self.square)[group]
         return bool((left > DISTINCT * self.lengths[group]).all() and (left > 0).all())
+
+
+def _times(matrix: Array, vector: Array) -> Array:
+    """Product (..., n) of matrices (..., n, m) and vectors (..., m)."""
+    return np.asarray((matrix @ vector[..., None])[..., 0])

@@ -61,8 +61,7 @@ class Parts:
             weights = rows / np.maximum(residual, LEAST_RESIDUAL * size)
         square = np.einsum('a,kaij->kij', weights, self.square)
         mixed = np.einsum('a,kai->ki', weights, self.mixed)
-        rest = zip(square.sum(axis=0) - square, mixed.sum(axis=0) - mixed, strict=True)
-        return np.array([solved(*each) for each in rest]), weights
+        return solved(square.sum(axis=0) - square, mixed.sum(axis=0) - mixed), weights
 
     def values(self, weights: Array) -> Array:
         """Weighted least squares (f,) of all parts."""
@@ -131,5 +130,5 @@ def _sums(run: Run, margin: float, count: int, target: Array | None) -> tuple[Ar
 
 
 def solved(square: Array, mixed: Array) -> Array:
-    """Least squares (f,) from its normal equations; directions that they do not show stay zero."""
-    return np.asarray(inverse_square(square, SINGULAR) @ mixed)
+    """Least squares (..., f) from normal equations; what they do not show stays zero."""
+    return np.asarray((inverse_square(square, SINGULAR) @ mixed[..., None])[..., 0])

@@ -28,9 +28,10 @@ def scaled_least_squares(design: Array, target: Array, rcond: float) -> Array:
 
 
 def inverse_square(square: Array, rcond: float = SINGULAR_GRAM, is_symmetric: bool = True) -> Array:
-    """Inverse (f, f) of a Gram matrix, by columns of unit length; zero in its null space."""
-    scale = np.sqrt(np.maximum(np.abs(np.diag(square)), 1e-300))
-    outer = np.outer(scale, scale)
+    """Inverse (..., f, f) of Gram matrices, by columns of unit length; zero in the null space."""
+    diagonal = np.diagonal(square, axis1=-2, axis2=-1)
+    scale = np.sqrt(np.maximum(np.abs(diagonal), 1e-300))
+    outer = scale[..., :, None] * scale[..., None, :]
     return np.linalg.pinv(square / outer, rcond=rcond, hermitian=is_symmetric) / outer
 
 
