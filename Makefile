@@ -54,9 +54,10 @@ lint: setup ## ruff (rules and format) and mypy
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m ruff format --check .
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m mypy
 
-dist: setup ## a wheel and an sdist of each Python package, in .build/dist
+dist: setup ## a wheel and an sdist of each package, in .build/dist
 	@rm -rf .build/dist
-	@$(RUN) $(PYTHON_OF_CHECKOUT) scripts/distributions.py .build/dist $(PACKAGES)
+	@$(RUN) $(PYTHON_OF_CHECKOUT) scripts/distributions.py .build/dist $(PACKAGES) \
+		$$([ "$$PKM_ROS" = sourced ] || echo pkm_msgs)
 
 bench: setup ## control loop: missed deadlines, rate, latency, compute time
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pkm_bringup.cli bench $(ARGS)

@@ -65,6 +65,16 @@ setup(
         'scheduler': ['distributed'],
         'bench': ['pin'],
         'view': ['trimesh', 'viser'],
+        # ROS 2 from wheels, those that the wheel of pkm_msgs is built with
+        'ros': [
+            'pkm_msgs',
+            'ros-rclpy[fastrtps]==7.1.6',
+            'ros-jazzy-diagnostic-msgs==5.3.6',
+            'ros-jazzy-sensor-msgs==5.3.6',
+            'ros-jazzy-std-srvs==5.3.6',
+            'ros-jazzy-trajectory-msgs==5.3.6',
+            'ros-jazzy-visualization-msgs==5.3.6',
+        ],
     },
     entry_points={'console_scripts': ['pkm = pkm_bringup.cli:main']},
 )

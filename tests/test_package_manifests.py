@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,11 @@ from xml.etree import ElementTree
 import pytest
 from catkin_pkg.changelog import get_changelog_from_path
 from import_rules import LAYERS, ROS_MODULE, read_imports
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = [*LAYERS, 'pkm_msgs']
@@ -30,6 +37,7 @@ KEYS = {
 DISTRIBUTIONS = {'PIL': 'pillow', 'jinja2': 'Jinja2', 'yaml': 'PyYAML'}
 # Imported where they are installed, and named where they are missing.
 OPTIONAL = {'distributed', 'pinocchio', 'pyarrow', 'trimesh', 'viser'}
+ROS = 'ros'  # extra of pkm_bringup: ROS 2 from wheels
 # Nodes of ROS in Python tell what else they need: launch files the nodes that they start.
 STARTED = {'pkm_bringup': {'robot_state_publisher', 'ros2launch'}}
 
@@ -45,6 +53,13 @@ def imported(package: str) -> set[str]:
     found = {name for name in heads - own if name in known or ROS_MODULE.fullmatch(name)}
     unknown = plainly_imported(package) - own - found
     assert not unknown, f'no key is known for {unknown}'
+    return found
+
+
+def messages_project() -> dict[str, Any]:
+    """What pip reads of `pkm_msgs`."""
+    text = (ROOT / 'pkm_msgs/pyproject.toml').read_text()
+    found: dict[str, Any] = tomllib.loads(text)['project']
     return found
 
 
@@ -104,10 +119,19 @@ def test_pip_installs_what_is_imported_apart_from_ros(package: str) -> None:
     }
     needed = {DISTRIBUTIONS.get(name, name).lower() for name in foreign - OPTIONAL}
     assert set(names_of(given['install_requires'])) == needed
-    extras = {each for group in given['extras_require'].values() for each in names_of(group)}
+    groups = given['extras_require']
+    extras = {each for name in {*groups} - {ROS} for each in names_of(groups[name])}
     assert extras == {'pytest'} | {
         {'pinocchio': 'pin'}.get(name, name) for name in foreign & OPTIONAL
     }
+
+
+def test_ros_from_wheels_is_that_which_the_messages_are_built_with() -> None:
+    tried = (ROOT / 'requirements/ros.txt').read_text().splitlines()
+    asked = set_up('pkm_bringup')['extras_require'][ROS]
+    assert {*asked} - {*tried} == {'pkm_msgs'}
+    missing = [each for each in tried if '-msgs' in each and each not in asked]
+    assert any('ros-rclpy' in each for each in asked) and not missing
 
 
 def test_oldest_versions_are_the_oldest_that_are_tried() -> None:
@@ -129,6 +153,7 @@ def test_one_version() -> None:
     manifests = ROOT.glob('pkm_*/**/package.xml')
     found = {str(path): ElementTree.parse(path).findtext('version') for path in manifests}
     found |= {f'{package}/setup.py': set_up(package)['version'] for package in LAYERS}
+    found['pkm_msgs/pyproject.toml'] = messages_project()['version']
     assert len(found) > len(PACKAGES) + len(LAYERS) and len(set(found.values())) == 1, found
 
 
@@ -144,6 +169,27 @@ def test_packages_without_a_key_are_named() -> None:
     page = (ROOT / 'doc/installation.md').read_text()
     assert all(f'`{name}`' in page for name, key in KEYS.items() if key is None)
     assert all(f'`{name}`' in page for name in OPTIONAL)
+
+
+def test_the_wheel_of_the_messages_asks_for_what_its_manifest_does() -> None:
+    manifest = ElementTree.parse(ROOT / 'pkm_msgs/package.xml')
+    keys = {each.text for kind in ('depend', 'exec_depend') for each in manifest.iter(kind)}
+    asked = {str(name) for name in messages_project()['dependencies']}
+    assert asked == {f'ros-{key.replace("_", "-")}' for key in keys if key}
+
+
+@pytest.mark.slow
+def test_an_sdist_of_the_messages_has_all_of_them(tmp_path: Path) -> None:
+    from distributions import source_archive
+
+    package = tmp_path / 'pkm_msgs'
+    shutil.copytree(ROOT / 'pkm_msgs', package)
+    with tarfile.open(source_archive(package, tmp_path)) as archive:
+        names = {name.partition('/')[2] for name in archive.getnames()}
+    assert {'CMakeLists.txt', 'package.xml', 'pyproject.toml'} <= names
+    for kind in ('msg', 'srv', 'action'):
+        files = {f'{kind}/{path.name}' for path in (ROOT / 'pkm_msgs' / kind).iterdir()}
+        assert files and files <= names
 
 
 @pytest.mark.slow

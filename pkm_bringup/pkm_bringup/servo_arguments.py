@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pkm_bringup.offline import feedforward_of
+from pkm_bringup.views.console import print_note
 from pkm_control.control_types import ControllerOptions
 from pkm_control.safeguards.allowed_errors import error_bounds
+from pkm_description.errors import SimulationError, UnderactuatedError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.joint_servo.expected_tracking import ErrorResponse, under_servo
 from pkm_dynamics.joint_servo.gains import ServoGains, servo_gains
@@ -29,9 +31,13 @@ def with_tracking(
 ) -> FeasibilityReport:
     """Add what the robot is expected to do under its servo to the margins of a motion.
 
-    Raises UnderactuatedError and SimulationError where the robot has no servo.
+    Where the robot has no servo a note says so, and the margins are as they were.
     """
-    response = ErrorResponse(model, servo_of(model, arguments))
-    feedforward = feedforward_of(model, arguments.feedforward)
-    bounds = error_bounds(model, options_of(arguments.max_error)).largest
-    return under_servo(report, model, motion, response, bounds, feedforward.forces)
+    try:
+        response = ErrorResponse(model, servo_of(model, arguments))
+        feedforward = feedforward_of(model, arguments.feedforward)
+        bounds = error_bounds(model, options_of(arguments.max_error)).largest
+        return under_servo(report, model, motion, response, bounds, feedforward.forces)
+    except (UnderactuatedError, SimulationError) as error:
+        print_note(f'errors under a servo are not known: {error}')
+        return report

@@ -34,6 +34,7 @@ def test_excite_show(folder, trajectory, prints):
 
 def test_excite_show_of_a_motion_that_excites_too_little(prints):
     text = prints('excite', 'show', 'circle', '--robot', 'palida')
+    assert re.search(r'^tracking +leg\d_strut', text, re.MULTILINE)
     assert 'excites only' in text and 'stroke' in text
 
 
@@ -182,6 +183,15 @@ def test_excite_preset(folder, prints, fails, capsys):
     assert 'warning: with the sizes that were given' in captured.err
     assert 'velocity of crank_joint' in captured.out
     assert max(map(len, captured.out.splitlines())) <= 100
+    weak = [str(argument) for argument in (*arguments[:-2], '--bandwidth', '2')]
+    assert cli.main([*weak, '--json']) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)['followed'] is False and content['followed'] is True
+    assert 'not expected to follow: tracking of crank_joint' in captured.err
+    assert cli.main([*weak, '--feedforward', 'nominal']) == 0
+    captured = capsys.readouterr()
+    assert 'warning' not in captured.err
+    assert 'under its servo:\n  tracking of crank_joint' in captured.out
     line = fails('excite', 'preset', 'sine_x', '--robot', 'four_bar')
     assert "'sine_x' is unknown" in line and 'sine_crank_joint' in line
     assert 'lower_joint' in fails('excite', 'preset', '--robot', 'cart_pendulum')

@@ -75,7 +75,7 @@ def print_best(candidates: Sequence[Candidate]) -> None:
     usual = next((each.row() for each in candidates if each.name == USUAL), None)
     if usual is not None and found.name != USUAL and usual.get('held_out') is not None:
         text += f' ({USUAL}: {100 * usual["held_out"]:.3g} %)'
-    text += '' if row['is_physical'] else ', and pkm apply takes the nearest physical model'
+    text += '' if row['is_physical'] else '; the controller takes the nearest physical model'
     sys.stdout.write(f'\n{text}\n')
 
 

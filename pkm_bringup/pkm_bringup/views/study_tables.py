@@ -12,6 +12,7 @@ from pkm_bringup.studies.payload_study import LIMIT as ACCEPTED_ERROR
 from pkm_bringup.studies.pendulum_study import PUSHED, START_SCALE, WEIGHED
 from pkm_bringup.views.console import Column, print_columns
 from pkm_bringup.views.excitation_study_view import print_excitation as print_excitation
+from pkm_bringup.views.validation_view import EPS_RA, TO_TRUTH, explained
 
 Content = Mapping[str, Any]
 Columns = dict[str, Column]
@@ -67,8 +68,8 @@ ESTIMATORS: Columns = {
 }
 ERRORS: Columns = {
     'physical [%]': ('physical', '.0f%'),
-    'eps_RA to the truth [%]': ('error', '.2f%'),
-    'eps_RA [%]': ('error_measured', '.2f%'),
+    TO_TRUTH: ('error', '.2f%'),
+    EPS_RA: ('error_measured', '.2f%'),
 }
 LIMITS: Columns = {'noise': ('noise', 'g'), 'estimator': 'name', **ERRORS}
 LIMITS['limits reached'] = ('active', '.1f')
@@ -282,6 +283,7 @@ def print_feasible(content: Content) -> None:
     rows = _named(friction, 'gauss_markov', 'feasible', *content['origin']['options']['laws'])
     title = f'\n{friction["robot"]} with Stribeck friction, {friction["runs"]} runs'
     print_columns(rows, FRICTION, title)
+    sys.stdout.write(''.join(f'{line}\n' for line in explained(EPS_RA, TO_TRUTH)))
 
 
 def print_monitor(content: Content) -> None:

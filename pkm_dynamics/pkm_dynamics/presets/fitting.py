@@ -34,12 +34,17 @@ def home_coordinates(model: ClosedChainModel, coordinates: str) -> Floats:
     return np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
 
 
+def run_from_home(model: ClosedChainModel, trajectory: Trajectory) -> Execution:
+    """Return approach from home, ramps and one run."""
+    home = home_coordinates(model, trajectory.coordinates)
+    return Execution(trajectory, 1, RAMP_TIME if trajectory.period is not None else 0.0, home)
+
+
 def check_from_home(
     model: ClosedChainModel, trajectory: Trajectory, rate: float = RATE
 ) -> FeasibilityReport:
     """Check approach from home, ramps and one run, with the margins of a preset."""
-    home = home_coordinates(model, trajectory.coordinates)
-    execution = Execution(trajectory, 1, RAMP_TIME if trajectory.period is not None else 0.0, home)
+    execution = run_from_home(model, trajectory)
     most = MOST_SAMPLES if rate >= RATE else MOST_TRIED
     return check_feasibility(
         model,

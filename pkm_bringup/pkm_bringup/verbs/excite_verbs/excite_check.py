@@ -14,7 +14,7 @@ from pkm_bringup.arguments import (
     add_robot,
 )
 from pkm_bringup.views.console import print_json, print_note, progress, show
-from pkm_description.errors import FeasibilityError, SimulationError, UnderactuatedError
+from pkm_description.errors import FeasibilityError
 from pkm_identification.excitation_options import SERVO
 
 
@@ -48,7 +48,6 @@ def run(arguments: Any) -> int:
     )
     from pkm_identification.requests.check_request import check_motion, planned_motion
 
-    without = ''
     with progress('checking') as update:
         model = load_mechanism(arguments.robot, update)
         trajectory = load_trajectory(arguments.file, model, any_robot=True)
@@ -56,12 +55,7 @@ def run(arguments: Any) -> int:
         ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
         request = run_of(trajectory, ramp, from_home=True)
         report = check_motion(request, model)
-        try:
-            report = with_tracking(report, planned_motion(request, model), model, arguments)
-        except (UnderactuatedError, SimulationError) as error:
-            without = str(error)
-    if without:
-        print_note(f'errors under a servo are not known: {without}')
+        report = with_tracking(report, planned_motion(request, model), model, arguments)
     robot = model.description.name
     if trajectory.robot not in ('', robot):
         print_note(f"'{arguments.file}' was made for robot '{trajectory.robot}', not for '{robot}'")

@@ -5,24 +5,39 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import COUNT, PICTURES, PLOT, RAMP_TIME, TRAJECTORY, add_json, add_robot
+from pkm_bringup.arguments import (
+    COUNT,
+    FEEDFORWARD,
+    PICTURES,
+    PLOT,
+    RAMP_TIME,
+    TRAJECTORY,
+    add_arguments,
+    add_json,
+    add_robot,
+)
 from pkm_bringup.outputs import check_output
 from pkm_bringup.views.console import print_json, print_note, progress
-from pkm_identification.excitation_options import NOISE
+from pkm_identification.excitation_options import NOISE, SERVO
 from pkm_identification.option import Option
 
 
 def add_parser(subparsers: Any) -> None:
     """Add the subverb."""
     text = 'figures and margins of a trajectory or design'
-    parser = subparsers.add_parser('show', help=text, description=text)
+    parser = subparsers.add_parser(
+        'show',
+        help=text,
+        description=f'{text}. The errors (tracking) are those that the servo of the controller is '
+        'expected to leave.',
+    )
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
     PLOT.add_argument(parser)
     Option('periods', COUNT, 'that are recorded', 1, '1').add_argument(parser)
     text = f'{NOISE.help}; default: that of the design, else unit'
     parser.add_argument('--noise', choices=NOISE.values.words, help=text)
-    RAMP_TIME.add_argument(parser)
+    add_arguments(parser, RAMP_TIME, FEEDFORWARD, *SERVO)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -30,9 +45,10 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Print figures and margins; write the picture."""
     from pkm_bringup.inputs import load_mechanism
+    from pkm_bringup.servo_arguments import with_tracking
     from pkm_bringup.trajectory_inputs import design_of, load_trajectory, ramp_time_of, run_of
     from pkm_bringup.views.excitation_view import excitation_content, print_excitation, runs_text
-    from pkm_identification.requests.check_request import check_motion
+    from pkm_identification.requests.check_request import check_motion, planned_motion
 
     plot = arguments.plot and check_output(Path(arguments.plot), PICTURES)
     with progress('evaluating') as update:
@@ -40,7 +56,9 @@ def run(arguments: Any) -> int:
         trajectory = load_trajectory(arguments.file, model)
         ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
         update('margins')
-        report = check_motion(run_of(trajectory, ramp), model)
+        request = run_of(trajectory, ramp)
+        report = check_motion(request, model)
+        report = with_tracking(report, planned_motion(request, model), model, arguments)
         update('figures')
         design = design_of(arguments.file, model)
         given = {'ramp_time': ramp, 'periods': arguments.periods, 'noise': arguments.noise}
