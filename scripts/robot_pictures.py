@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draw every robot of the library at home, from the shapes of its URDF: doc/<robot>.png.
+"""Draw every robot and example at home, from the shapes of its URDF: doc/<robot>.png.
 
     python scripts/robot_pictures.py [ROBOT ...] [--output FOLDER]
 
@@ -36,6 +36,8 @@ VIEWS = {
     'h4': (-48.0, 30.0),
     'hexel': (-62.0, 26.0),
     'uf_pkm': (-62.0, 26.0),
+    'planar_rrr': (-75.0, 48.0),
+    'planar_4rrr': (-75.0, 48.0),
 }
 
 
@@ -110,9 +112,9 @@ def main() -> None:
     parser.add_argument(
         'robots',
         nargs='*',
-        default=pkm_description.library(),
+        default=[*pkm_description.library(), *pkm_description.examples()],
         metavar='ROBOT',
-        help='library names; default: all',
+        help='names of robots and examples; default: all',
     )
     parser.add_argument('--output', type=Path, default=FOLDER, help='folder of the pictures')
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""The robots of the library with their numbers."""
+"""The robots and examples of the library with their numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pkm_bringup.kept import kept, sources_digest
 
 
 def robot_list() -> list[dict[str, Any]]:
-    """Return name, title, counts and path of each robot of the library.
+    """Return name, title, counts and path of each robot and example of the library.
 
     Expanding and checking every description takes two seconds, so the list is kept until a file
     of `pkm_description` changes.
@@ -20,7 +20,8 @@ def _read_library() -> list[dict[str, Any]]:
     # Imported here: loads NumPy and lxml, which a kept list does without.
     import pkm_description
 
-    return [_row(pkm_description.load(name)) for name in pkm_description.library()]
+    names = (*pkm_description.library(), *pkm_description.examples())
+    return [_row(pkm_description.load(name)) for name in names]
 
 
 def _row(description: Any) -> dict[str, Any]:

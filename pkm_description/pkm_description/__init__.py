@@ -40,6 +40,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         'Transmission': 'description',
         'UnderactuatedError': 'errors',
         'build_export': 'exporters',
+        'examples': 'loader',
         'export': 'exporters',
         'library': 'loader',
         'load': 'loader',

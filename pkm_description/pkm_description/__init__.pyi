@@ -30,6 +30,7 @@ from pkm_description.errors import UnderactuatedError as UnderactuatedError
 from pkm_description.exporters import build_export as build_export
 from pkm_description.exporters import export as export
 from pkm_description.friction import with_load_friction as with_load_friction
+from pkm_description.loader import examples as examples
 from pkm_description.loader import library as library
 from pkm_description.loader import load as load
 from pkm_description.loader import loads as loads

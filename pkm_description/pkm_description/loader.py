@@ -30,6 +30,8 @@ from pkm_description.transmissions.section import (
 )
 from pkm_description.xml_elements import suggestion
 
+_ROOT = Path(str(files('pkm_description')))
+_EXAMPLE = '.urdf.xacro'
 _SUFFIXES = ('.urdf', '.xacro', SDF)
 _YAML = ('.yaml', '.yml')
 CALIBRATION = 'calibration'  # argument of a robot's text that no xacro file gets
@@ -40,8 +42,13 @@ _library_digests: dict[str, str] = {}  # of the robots that this process loaded 
 
 def library() -> list[str]:
     """Names of the robots that come with the package."""
-    root = Path(str(files('pkm_description'))) / 'robots'
+    root = _ROOT / 'robots'
     return sorted(p.name for p in root.iterdir() if (p / f'{p.name}.urdf.xacro').is_file())
+
+
+def examples() -> list[str]:
+    """Names of the example mechanisms that come with the package: assumed numbers."""
+    return sorted(p.name.removesuffix(_EXAMPLE) for p in (_ROOT / 'examples').glob(f'*{_EXAMPLE}'))
 
 
 def load(
@@ -49,7 +56,7 @@ def load(
     arguments: Mapping[str, str] | None = None,
     calibration: str | Path | None = None,
 ) -> Description:
-    """Load a robot by library name or by the path of a .urdf, .xacro or .sdf file.
+    """Load a robot by library or example name, or by the path of a .urdf, .xacro or .sdf file.
 
     A YAML file of the same stem beside it is read too; that of `robot.sdf` is called
     `robot.sdf.yaml`. A robot of Gepetto's example-parallel-robots is loaded by its folder or its
@@ -83,7 +90,7 @@ def load(
     elif gepetto.is_gepetto(content):
         urdf, yaml_text = gepetto.converted(urdf, content, str(beside))
     description = _build(urdf, yaml_text, str(path), str(beside), path)
-    if text == stem and not given:
+    if text == stem and text in library() and not given:
         _library_digests[text] = description.digest
     return calibrated(description, calibration) if calibration else description
 
@@ -97,9 +104,11 @@ def is_of_library(description: Description) -> bool:
 
 
 def _path_of(text: str) -> Path:
-    """URDF or xacro file of a library name, a path, a folder or a YAML file."""
+    """URDF or xacro file of a library or example name, a path, a folder or a YAML file."""
     if text in library():
-        return Path(str(files('pkm_description'))) / 'robots' / text / f'{text}.urdf.xacro'
+        return _ROOT / 'robots' / text / f'{text}.urdf.xacro'
+    if text in examples():
+        return _ROOT / 'examples' / f'{text}{_EXAMPLE}'
     path = Path(text)
     if path.is_dir():
         path = path / 'robot.yaml'
@@ -115,8 +124,9 @@ def _path_of(text: str) -> Path:
         return present[0]
     if path.suffix not in _SUFFIXES:
         raise DescriptionError(
-            f"'{text}' is neither a library robot ({', '.join(library())}) nor the path of "
-            f'a .urdf, .xacro or .sdf file{suggestion(text, library())}'
+            f"'{text}' is neither a library robot ({', '.join(library())}), an example "
+            f'({", ".join(examples())}) nor the path of a .urdf, .xacro or .sdf file'
+            f'{suggestion(text, [*library(), *examples()])}'
         )
     if not path.is_file():
         raise DescriptionError(f"there is no file '{text}'")

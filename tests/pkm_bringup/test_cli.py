@@ -160,7 +160,10 @@ def test_console_command():
         capture_output=True,
         text=True,
     )
-    assert [robot['name'] for robot in json.loads(done.stdout)] == pkm_description.library()
+    assert [robot['name'] for robot in json.loads(done.stdout)] == [
+        *pkm_description.library(),
+        *pkm_description.examples(),
+    ]
 
 
 def test_defect_is_named_without_traceback(monkeypatch, capsys):

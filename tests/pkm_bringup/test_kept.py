@@ -42,6 +42,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return ['four_bar']
 
     monkeypatch.setattr(pkm_description, 'library', library)
+    monkeypatch.setattr(pkm_description, 'examples', list)
     return found
 
 

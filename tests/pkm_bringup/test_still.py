@@ -10,8 +10,9 @@ from PIL import Image
 
 from pkm_bringup import cli
 from pkm_bringup.scene import still
-from pkm_description import load
-from pkm_dynamics import ClosedChainModel
+from pkm_bringup.scene.drawn_links import DRIVE, JOINTS, build_bodies
+from pkm_description import examples, load
+from pkm_dynamics import ClosedChainModel, mechanism_model
 
 STRANGERS = Path(__file__).parents[1] / 'pkm_description' / 'strangers'
 ORANGE, BLUE, RED = (0.93, 0.55, 0.14), (0.13, 0.42, 0.72), (0.8, 0.2, 0.2)
@@ -53,6 +54,22 @@ def test_a_robot_without_shapes_is_drawn_from_its_joints():
     assert small.shape == (200, 240, 3)
     assert _share(small, RED) > 0.0005  # the constraint
     assert 0.02 < np.mean(small.min(axis=2) < 0.99) < 0.3
+
+
+# the plate of the Quattro hides behind its joints
+@pytest.mark.parametrize('name', sorted({*examples()} - {'quattro'}))
+def test_each_example_shows_its_platform(name):
+    image = still.picture(mechanism_model(load(name)), np.array([240, 200]))
+    assert _share(np.asarray(image.convert('RGB')) / 255.0, ORANGE) > 0.002
+
+
+def test_of_pins_along_one_axis_one_is_drawn():
+    """In a spherical mechanism three axes stand in one point, each of them that of three joints."""
+    bodies = build_bodies(ClosedChainModel(load('agile_eye')))
+    markers = [part for part in bodies.parts if part.layer == JOINTS]
+    assert [part.colour for part in markers] == [DRIVE] * 3
+    with_all = build_bodies(ClosedChainModel(load('planar_rrr')))
+    assert sum(part.layer == JOINTS for part in with_all.parts) == 9
 
 
 def test_what_is_nearer_covers_what_is_behind():

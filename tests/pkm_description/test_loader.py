@@ -11,6 +11,7 @@ import pytest
 import pkm_description
 from pkm_description import DescriptionError, loads
 from pkm_description.assembly import Assembly
+from pkm_description.loader import is_of_library
 from pkm_description.rotation_formats import rpy_from_rotation
 
 
@@ -182,8 +183,17 @@ def test_whole_numbers_too_large_for_a_float(palida, before):
 def test_unknown_robot_lists_the_library():
     with pytest.raises(DescriptionError, match='palida'):
         pkm_description.load('paldia')
+    with pytest.raises(DescriptionError, match="example .*tricept.*is 'quattro' meant"):
+        pkm_description.load('quatro')
     with pytest.raises(DescriptionError, match='no file'):
         pkm_description.load('nowhere/robot.urdf')
+
+
+def test_examples_are_loaded_by_their_names():
+    names = pkm_description.examples()
+    assert 'quattro' in names and not set(names) & set(pkm_description.library())
+    robot = pkm_description.load('quattro')
+    assert robot.name == 'quattro' and not is_of_library(robot)
 
 
 def test_two_roots_and_two_parents_are_named(palida):

@@ -11,7 +11,9 @@ from pkm_bringup.scene.meshes import Mesh, box, cylinder, sphere
 from pkm_bringup.scene.skeleton import Skeleton
 from pkm_description import Description
 from pkm_description.exporters.shapes import Shape, read_shapes
+from pkm_description.tree_geometry import TreeGeometry, with_base
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.array_types import Floats
 
 Colour = tuple[float, float, float]  # red, green, blue, 0..1
 
@@ -22,6 +24,7 @@ BASE, DRIVEN, PLATFORM, LINK = (
     (0.9, 0.58, 0.25),
     (0.76, 0.79, 0.82),
 )
+COVERED = 1e-2  # of a marker's size: markers that differ less hide one another
 CLOSURE, DRIVE, PIN = (0.8, 0.2, 0.2), (0.2, 0.35, 0.6), (0.5, 0.5, 0.52)
 
 
@@ -73,7 +76,7 @@ def build_bodies(model: ClosedChainModel) -> Bodies:
         drawn = None if body in shown else skeleton.link(name, bool(shown))
         if drawn is not None:
             parts.append(Part(body, drawn, _usual_colour(robot, name)))
-    parts += _markers(robot, names, skeleton)
+    parts += _each_once(_markers(robot, names, skeleton), model)
     return Bodies(names, tuple(parts), skeleton.size, not shown, tuple(notes))
 
 
@@ -82,7 +85,7 @@ def _markers(robot: Description, names: tuple[str, ...], skeleton: Skeleton) -> 
     driven = set(robot.driven_joints)
     found = [
         (joint.child, skeleton.joint(joint), DRIVE if joint.name in driven else PIN)
-        for joint in robot.joints
+        for joint in sorted(robot.joints, key=lambda joint: joint.name not in driven)
     ]
     found += [(each.parent, skeleton.closure(each), CLOSURE) for each in robot.constraints]
     return [
@@ -90,6 +93,24 @@ def _markers(robot: Description, names: tuple[str, ...], skeleton: Skeleton) -> 
         for link, mesh, colour in found
         if mesh is not None
     ]
+
+
+def _each_once(markers: list[Part], model: ClosedChainModel) -> list[Part]:
+    """Leave out markers that another one covers at home: of spherical chains all axes meet."""
+    geometry = TreeGeometry.build(model.tree_layout, *model.home_configuration)
+    places, turns = (each[0] for each in with_base(geometry.position, geometry.rotation))
+    found: list[Part] = []
+    shapes: list[Floats] = []
+    for marker in markers:
+        body = marker.body - 1  # the base is first here and last there
+        corners = marker.mesh.moved(places[body], turns[body]).vertices
+        # centre and spread: pins along one axis have the same, whatever they are turned by
+        spread = np.cov(corners.T).ravel() / np.ptp(corners)
+        shape = np.concatenate([corners.mean(axis=0), spread])
+        if all(np.abs(shape - other).max() > COVERED * np.ptp(corners) for other in shapes):
+            found.append(marker)
+            shapes.append(shape)
+    return found
 
 
 def _usual_colour(robot: Description, link: str) -> Colour:

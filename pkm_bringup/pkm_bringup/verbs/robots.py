@@ -11,7 +11,7 @@ from pkm_bringup.views.console import print_json, print_table
 
 def add_parser(subparsers: Any) -> None:
     """Add the verb."""
-    text = 'list the robots of the library'
+    text = 'list the robots of the library, then the examples, whose numbers are assumed'
     parser = subparsers.add_parser('robots', help=text, description=text)
     add_json(parser)
     parser.set_defaults(run=run)
