@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,6 +11,9 @@ from pathlib import Path
 import numpy as np
 
 WARNINGS = ('-Wall', '-Wextra', '-Wpedantic', '-Werror')
+# What an object may need: mathematics, and what compilers put in themselves.
+MATHEMATICS = {'sin', 'cos', 'sincos', 'sqrt', 'exp', 'pow', 'atan', 'fabs', 'fmax', 'fmin', 'fmod'}
+OF_COMPILERS = {'_GLOBAL_OFFSET_TABLE_', '__stack_chk_fail', 'memcpy', 'memset', 'memmove'}
 COMPILERS = [name for name in ('g++', 'clang++') if shutil.which(name)]
 CALLS = """
 #include "{name}_model.hpp"
@@ -78,3 +82,18 @@ class CppRobot:
 
 def pointer(array: np.ndarray):
     return array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+
+
+def foreign_symbols(folder: Path, source: str, compiler: str) -> set[str]:
+    """Symbols that a source needs from elsewhere, but for mathematics: memory, exceptions, output.
+
+    It is compiled without exceptions, and with all warnings as errors.
+    """
+    options = ['-std=c++17', '-O1', '-fno-exceptions', '-fno-rtti', *WARNINGS, '-c']
+    subprocess.run([compiler, *options, source, '-o', 'object.o'], cwd=folder, check=True)
+    listed = subprocess.run(
+        ['nm', '-u', '--demangle', 'object.o'], cwd=folder, check=True, capture_output=True
+    )
+    needed = set(re.findall(r'U (\S+)', listed.stdout.decode()))
+    ours = {each for each in needed if each.startswith('pkm::')}
+    return needed - ours - OF_COMPILERS - MATHEMATICS

@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from cpp_robot import COMPILERS, WARNINGS, pointer
+from cpp_robot import COMPILERS, WARNINGS, foreign_symbols, pointer
 from every_model import model_of
 from taught_motion import taught
 
@@ -133,6 +133,18 @@ class CppController:
     @property
     def share(self) -> float:
         return self._library.share()
+
+
+@pytest.mark.parametrize('compiler', COMPILERS)
+def test_nothing_is_allocated_or_thrown(compiler, tmp_path) -> None:
+    """By the controller's whole step and the learned forces, as by the model below them."""
+    model = model_of('palida')
+    files = {**build_cpp(model).files, **controller_headers(model)}
+    files |= learned_header(model, taught(model))
+    for file, text in files.items():
+        (tmp_path / file).write_text(text)
+    (tmp_path / 'calls.cpp').write_text(CALLS.format(name='palida'))
+    assert foreign_symbols(tmp_path, 'calls.cpp', compiler) == set()
 
 
 @pytest.fixture(scope='module')
