@@ -34,7 +34,7 @@ NOISE = 0.01  # of the forces' own spread
 PERIODS, SAMPLES = 2, 2000  # of the excitation; samples a period
 # The form `gazebo` of SDF has heavier stand-ins and rotors with angular momentum.
 FORMS = (('urdf', 'closed'), ('mjcf', 'closed'), ('sdf', 'graph'))
-HEAD = '| robot | parameters | URDF | URDF, Pinocchio | MJCF, MuJoCo | SDF |'
+HEAD = '| robot | parameters | URDF | URDF, Pinocchio | MJCF, MuJoCo | SDF | made physical |'
 
 
 def identified(name: str) -> IdentificationResult:
@@ -84,6 +84,7 @@ def row(name: str) -> str:
         whole = f'{parity.largest:.0e}'
         cells.append(f'{whole}; {parity.rigid:.0e}' if parity.largest > 1e-9 else whole)
     cells.insert(1, f'{in_pinocchio(result, robot.description):.0e}')
+    cells.append(f'{parity.moved:.0e}' if parity.moved else '-')
     return f'| `{name}` | {len(result.names)} | ' + ' | '.join(cells) + ' |'
 
 

@@ -131,7 +131,7 @@ def height_held(run: Run) -> float:
     return float(position[0, 2])
 
 
-def lowest_after(run: Run, begin: int) -> float:
+def settled_sag(run: Run, begin: int) -> float:
     """How far [m] the platform sinks below where it is held, once it no longer swings."""
     return height_held(run) - float(np.mean(run.heights[begin:]))
 
@@ -168,10 +168,10 @@ def test_a_stop_in_place_of_a_cancel_does_not_sag(palida, shown, capsys) -> None
                 run.run(0.2)
             settled = len(run.heights)
             run.run(0.1)
-            sags.append(1e3 * lowest_after(run, settled))
+            sags.append(1e3 * settled_sag(run, settled))
     with capsys.disabled():
         text = ', '.join(f'{way} {max(each):.2f} mm' for way, each in found.items())
-        print(f'\njoint_trajectory_controller, sag after {MOMENTS} cancels at most: {text}')
+        print(f'\njoint_trajectory_controller, sag at rest after {MOMENTS} cancels: {text} at most')
     assert max(map(abs, found['stop'])) < 1.0
     assert max(map(abs, found['hold'])) < 1.0
     assert np.mean(found['alone']) > 1.0
