@@ -160,7 +160,7 @@ mend_wheels() {
 
 build_messages() {
   local key started=$SECONDS
-  key="$(digest pkm_msgs)"
+  key="$(digest pkm_msgs/{msg,srv,action,CMakeLists.txt,package.xml})"
   if is_current messages "$key"; then return; fi
   say "building pkm_msgs"
   export AMENT_PREFIX_PATH="$VENV" PATH="$VENV/bin:$PATH"
