@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -95,8 +96,11 @@ def test_the_verbs(tmp_path, capsys):
     assert main(['excite', 'check', 'circle', '--robot', ROBOT]) == 0
     assert 'force' in capsys.readouterr().out
     assert main(['identify', str(data), '--robot', ROBOT, '--output', str(model)]) == 0
-    page = ['--output', str(tmp_path / 'report.html')]
-    assert main(['report', str(data), '--robot', ROBOT, *page]) == 0
+    pages = tmp_path / 'data.html', tmp_path / 'model.html'
+    assert main(['report', str(data), '--robot', ROBOT, '--output', str(pages[0])]) == 0
+    assert main(['report', str(model), '--output', str(pages[1])]) == 0
+    for page in pages:  # what redundant drives do not have is not proposed
+        assert not re.search('--friction auto|excite run', page.read_text('utf-8'))
 
 
 def test_describe_says_which_drives_are_redundant(capsys):

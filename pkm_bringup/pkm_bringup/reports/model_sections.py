@@ -95,7 +95,9 @@ def alternative_section(run: Run) -> Section | None:
         )
         for table in tables
     ]
-    if not tables:
+    if not tables and run.is_redundant:
+        blocks.append(Missing('Terms of redundant drives are not tried.'))
+    elif not tables:
         data = ' '.join(str(each.get('source', 'DATA')) for each in result.provenance.data)
         command = f'pkm identify {data} --robot {run.robot_argument} --friction auto'
         command += ' --output model_2.yaml'

@@ -121,7 +121,7 @@ def tracking_section(run: Run) -> Section:
             'apply the model, run it again.'
         )
         command = f'pkm excite run MOTION.yaml --robot {run.robot_argument} --bag without_model'
-        return Section(key, heading, (Missing(what, command),))
+        return Section(key, heading, (Missing(what, '' if run.is_redundant else command),))
     units = {name: {'N': 'm'}.get(u, 'rad') for name, u in force_units(run.model).items()}
     blocks: list[Block] = []
     for runs in groups:

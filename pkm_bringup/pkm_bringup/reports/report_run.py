@@ -114,6 +114,11 @@ class Run:
         path = description_path(self.model.description)
         return path or (self.robot if self.robot in library() else UNNAMED)
 
+    @property
+    def is_redundant(self) -> bool:
+        """Whether it has redundant drives: nodes and `--friction auto` refuse them."""
+        return self.model is not None and bool(self.model.description.followers)
+
     @cached_property
     def identified(self) -> Identified | None:
         """The model with what is known of its parameters."""

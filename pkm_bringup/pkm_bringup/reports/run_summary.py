@@ -58,7 +58,8 @@ def _without_model(run: Run) -> Summary:
     if run.design is not None:
         text = 'a motion that was designed and not yet recorded'
         command = f'pkm excite run {run.files.designs[0]} --robot {robot} --bag first_bag'
-        return Summary(NO_MODEL, Tone.OPEN, text, (), ('excite the robot',), (command,), ())
+        commands = () if run.is_redundant else (command,)
+        return Summary(NO_MODEL, Tone.OPEN, text, (), ('excite the robot',), commands, ())
     return Summary(NO_MODEL, Tone.OPEN, 'a validation alone', (), (), (), ())
 
 
@@ -69,6 +70,8 @@ def _commands(run: Run, limit: Limit) -> tuple[str, ...]:
     robot = run.robot_argument
     data = ' '.join(str(each.get('source', 'DATA')) for each in result.provenance.data) or 'DATA'
     again = f'pkm identify {data} --robot {robot}'
+    if run.is_redundant and limit in (Limit.MISSING_EFFECT, Limit.NOISE_OF_FORCES):
+        return ()
     if limit is Limit.MISSING_EFFECT and not result.diagnostics.drive_terms.tried_terms:
         return (f'{again} --friction auto --output model_2.yaml',)
     if limit is Limit.NOISE_OF_MOTION:
