@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from pkm_identification.model_selection.friction_choice import (
     choose_drive_model,
     drive_term_diagnostics,
     estimator_with_laws,
+    require_known_forces,
     why_no_laws,
     with_new_names,
 )
@@ -171,6 +172,10 @@ class Preparation:
     parameters: ParameterOptions
     left_out: list[str]
     given: Mapping[str, Any]  # options, as a file can say them
+    # found once for all estimators: missing terms by joints with laws, drive models by what refused
+    # laws to them
+    _missing: dict[tuple[str, ...], TriedTerm | None] = field(default_factory=dict, repr=False)
+    _chosen: dict[str, DriveModel] = field(default_factory=dict, repr=False)
 
     @cached_property
     def problem(self) -> Problem:
@@ -183,17 +188,22 @@ class Preparation:
             return self.problem
         return _problem(self.prepared, model, parameters)
 
-    @cached_property
-    def missing_term(self) -> TriedTerm | None:
-        """Term of the drives that the residuals of the robot as it is described ask for most."""
-        return asked_for(self.problem)
-
     def asked_for(self, problem: Problem, with_laws: Sequence[str]) -> TriedTerm | None:
         """Term that the residuals of a problem ask for; none with unknown constants or payloads."""
         if not self.prepared.request.is_plain:
             return None
-        is_described = problem is self.problem and not with_laws
-        return self.missing_term if is_described else asked_for(problem, with_laws)
+        if problem is not self.problem:
+            return asked_for(problem, with_laws)
+        if (key := tuple(with_laws)) not in self._missing:
+            self._missing[key] = asked_for(problem, with_laws)
+        return self._missing[key]
+
+    def drive_model(self, refused: str) -> DriveModel:
+        """Choose terms of the drives, with the errors of `choose_drive_model`."""
+        if refused not in self._chosen:
+            require_known_forces(self.prepared)
+            self._chosen[refused] = choose_drive_model(self.problem, self.parameters, refused)
+        return self._chosen[refused]
 
 
 def prepared_for_estimates(
@@ -273,7 +283,7 @@ def identify_prepared(
     if friction == AUTO:
         report(Phase.CHOOSING, 0.1)
         refused = why_no_laws(estimator, own)
-        chosen = choose_drive_model(prepared, model, parameters, refused)
+        chosen = preparation.drive_model(refused)
         extended = model.with_drive_terms(chosen.terms) if chosen.terms else model
         parameters = with_new_names(parameters, model, extended)
         model = extended

@@ -12,7 +12,7 @@ from pkm_identification.model_selection.candidate_terms import Candidate
 from pkm_identification.model_selection.term_selection import select_terms
 from pkm_identification.options import ESTIMATORS, names
 from pkm_identification.regression.preparation import ParameterOptions, Prepared
-from pkm_identification.regression.problem import Problem, build_problem
+from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.solution import Solution
 from pkm_identification.result.drive_terms import DriveTermDiagnostics, Term, TriedTerm
 
@@ -49,20 +49,23 @@ def why_no_laws(estimator: str, own: Mapping[str, Any]) -> str:
     return f"friction laws were not tried: '{estimator}' {reason}" if reason else ''
 
 
-def choose_drive_model(
-    prepared: Prepared, model: ClosedChainModel, parameters: ParameterOptions, refused: str = ''
-) -> DriveModel:
-    """Choose terms of the drives by forward selection; see `term_selection`.
-
-    Friction laws among them, but where they are `refused` for some reason.
-    EstimationError where force constants or payloads are unknown, or the data are too long.
-    """
+def require_known_forces(prepared: Prepared) -> None:
+    """Raise EstimationError where force constants or payloads are unknown."""
     if not prepared.request.is_plain:
         raise EstimationError(
             "friction='auto' needs known force constants and payloads: estimate them first, then "
             'give them by force_constants='
         )
-    problem = build_problem(prepared.signals, model, **parameters)
+
+
+def choose_drive_model(
+    problem: Problem, parameters: ParameterOptions, refused: str = ''
+) -> DriveModel:
+    """Choose terms of the drives by forward selection; see `term_selection`.
+
+    Friction laws among them, but where they are `refused` for some reason.
+    EstimationError where the data are too long.
+    """
     # names in `estimate` are those of the description
     may_change = parameters['estimate'] is None
     selected = select_terms(problem, not refused, may_change)

@@ -188,7 +188,8 @@ def reduce_model(
     chosen = DriveModel()
     if friction == AUTO:
         report('choosing terms of the drives', 0.05)
-        chosen = choose_drive_model(prepared, model, parameters, WITHOUT_LAWS)
+        described = build_problem(prepared.signals, model, **parameters)
+        chosen = choose_drive_model(described, parameters, WITHOUT_LAWS)
         extended = model.with_drive_terms(chosen.terms) if chosen.terms else model
         parameters = with_new_names(parameters, model, extended)
         model = extended

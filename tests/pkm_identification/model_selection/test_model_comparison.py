@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from pkm_description.errors import EstimationError
-from pkm_identification import identify, validate
+from pkm_identification import identification, identify, validate
+from pkm_identification.model_selection.friction_choice import choose_drive_model
 from pkm_identification.model_selection.model_comparison import (
     Candidate,
     best,
@@ -44,6 +46,24 @@ def test_rows_are_those_of_identify_and_validate(record, slider_model):
         validate(data, expected, slider_model).against_measured.overall
     )
     assert row['condition_number'] == expected.diagnostics['condition_number']
+
+
+def test_terms_are_chosen_once_for_all_estimators(record, slider_model, monkeypatch):
+    chosen = []
+
+    def choose(problem, *given):
+        chosen.append(given)
+        return choose_drive_model(problem, *given)
+
+    monkeypatch.setattr(identification, 'choose_drive_model', choose)
+    data = record(periods=3)
+    names = ('wls', 'ls', 'tls')
+    found = compare_estimators(data, slider_model, names, friction='auto')
+    assert [refused != '' for _, refused in chosen] == [False, True]  # `tls` takes no laws
+    for name, each in zip(names, found, strict=True):
+        alone = identify(data, slider_model, name, friction='auto')
+        np.testing.assert_array_equal(each.result.values, alone.values)
+        assert each.result.diagnostics.drive_terms == alone.diagnostics.drive_terms
 
 
 def test_a_failure_ends_nothing(record, slider_model):
