@@ -247,7 +247,15 @@ def test_the_readme_shows_every_robot_with_its_counts():
         assert picture == name
         found[name] = tuple(int(count) for count in counts)
     assert found == COUNTS
-    for name in COUNTS:
+    of_example = r'^\| <img src="(\w+)\.png"[^|]*\| `(\w+)` \| (\d+) \|'
+    examples = re.findall(of_example, text, re.MULTILINE)
+    assert sorted(name for _, name, _ in examples) == pkm_description.examples()
+    for picture, name, freedom in examples:
+        robot = pkm_description.load(name)
+        beyond = robot.redundant_actuation
+        drives = len(robot.actuators) - (len(beyond.drives) if beyond else 0)
+        assert (picture, int(freedom)) == (name, drives)
+    for name in (*COUNTS, *pkm_description.examples()):
         picture = (PACKAGE / 'doc' / f'{name}.png').read_bytes()
         assert picture[:8] == b'\x89PNG\r\n\x1a\n'
         assert 2_000 < len(picture) < 60_000
