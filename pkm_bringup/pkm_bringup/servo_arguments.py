@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+from pkm_bringup.arguments import FEEDFORWARD
 from pkm_bringup.offline import feedforward_of
 from pkm_bringup.views.console import print_note
 from pkm_control.control_types import ControllerOptions
@@ -14,6 +16,9 @@ from pkm_dynamics.joint_servo.expected_tracking import ErrorResponse, under_serv
 from pkm_dynamics.joint_servo.gains import ServoGains, servo_gains
 from pkm_dynamics.limits.margins import FeasibilityReport
 from pkm_dynamics.trajectories import Execution
+from pkm_identification.excitation_options import SERVO
+
+USUAL = SimpleNamespace(**{option.name: option.default for option in (FEEDFORWARD, *SERVO)})
 
 
 def servo_of(model: ClosedChainModel, arguments: Any) -> ServoGains:
