@@ -27,18 +27,24 @@ def close_at_home(
     configuration inside the limits is taken. Actuated joints in `guess` stay where they
     are declared if the loops close there. Raises DescriptionError.
     """
-    assembly = Assembly(description)
-    _check_guess(guess, assembly)
-    _check_constrained(assembly)
-    requirements = Requirements(home_given, guess)
-    search = HomeSearch(assembly, requirements)
     try:
-        result = search.run()
+        return _closed_at_home(description, home_given, guess)
     except (np.linalg.LinAlgError, OverflowError) as error:
         raise DescriptionError(
             f"robot '{description.name}': no home can be computed with its numbers, some of which "
             f'are far too large: {error}'
         ) from None
+
+
+def _closed_at_home(
+    description: Description, home_given: bool, guess: dict[str, float]
+) -> Description:
+    assembly = Assembly(description)
+    _check_guess(guess, assembly)
+    _check_constrained(assembly)
+    requirements = Requirements(home_given, guess)
+    search = HomeSearch(assembly, requirements)
+    result = search.run()
     _check_closed(search, result.configuration)
     configuration = result.configuration
     if assembly.mobility(configuration) > len(assembly.actuated_joints):

@@ -174,6 +174,12 @@ MISTAKES = {
         '<parent_axis xyz="0 0 0"/>',
         "<parent_axis> of constraint 'wrist' is the zero vector",
     ),
+    'axis without a length': (
+        'planar',
+        '<parent_axis xyz="0 1 0"/>',
+        '<parent_axis xyz="0 1e308 1e308"/>',
+        "<parent_axis> of constraint 'wrist' is too long",
+    ),
     'not a number': (
         'planar',
         'iyy="0.0131"',

@@ -238,7 +238,12 @@ class _Reader:
             return frozen(default)
         xml.check_attributes(element, ('xyz',))
         axis = xml.vector(element, 'xyz', default)
-        length = float(np.linalg.norm(axis))
+        with np.errstate(over='ignore'):
+            length = float(np.linalg.norm(axis))
+        if not np.isfinite(length):
+            raise DescriptionError(
+                f'{xml.label(element)} is too long for its length to be computed'
+            )
         if length < 1e-9:
             raise DescriptionError(
                 f'{xml.label(element)} is the zero vector; a direction is needed'
