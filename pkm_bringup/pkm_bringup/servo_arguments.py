@@ -17,6 +17,7 @@ from pkm_dynamics.joint_servo.gains import ServoGains, servo_gains
 from pkm_dynamics.limits.margins import FeasibilityReport
 from pkm_dynamics.trajectories import Execution
 from pkm_identification.excitation_options import SERVO
+from pkm_identification.requests.check_request import CheckRequest, check_motion, planned_motion
 
 USUAL = SimpleNamespace(**{option.name: option.default for option in (FEEDFORWARD, *SERVO)})
 
@@ -29,6 +30,15 @@ def servo_of(model: ClosedChainModel, arguments: Any) -> ServoGains:
 def options_of(max_error: float | None) -> ControllerOptions:
     """Return the usual options with this error [m, rad] as the bound of a motion's."""
     return ControllerOptions(max_position_error=max_error or 0.0)
+
+
+def check_followed(
+    request: CheckRequest, model: ClosedChainModel, arguments: Any
+) -> FeasibilityReport:
+    """Return the margins of a motion and of the robot that follows it under its servo."""
+    return with_tracking(
+        check_motion(request, model), planned_motion(request, model), model, arguments
+    )
 
 
 def with_tracking(

@@ -31,7 +31,7 @@ from pkm_description.transmissions.section import (
 from pkm_description.xml_elements import suggestion
 
 _ROOT = Path(str(files('pkm_description')))
-_EXAMPLE = '.urdf.xacro'
+_XACRO = '.urdf.xacro'
 _SUFFIXES = ('.urdf', '.xacro', SDF)
 _YAML = ('.yaml', '.yml')
 CALIBRATION = 'calibration'  # argument of a robot's text that no xacro file gets
@@ -43,12 +43,12 @@ _library_digests: dict[str, str] = {}  # of the robots that this process loaded 
 def library() -> list[str]:
     """Names of the robots that come with the package."""
     root = _ROOT / 'robots'
-    return sorted(p.name for p in root.iterdir() if (p / f'{p.name}.urdf.xacro').is_file())
+    return sorted(p.name for p in root.iterdir() if (p / f'{p.name}{_XACRO}').is_file())
 
 
 def examples() -> list[str]:
     """Names of the example mechanisms that come with the package: assumed numbers."""
-    return sorted(p.name.removesuffix(_EXAMPLE) for p in (_ROOT / 'examples').glob(f'*{_EXAMPLE}'))
+    return sorted(p.name.removesuffix(_XACRO) for p in (_ROOT / 'examples').glob(f'*{_XACRO}'))
 
 
 def load(
@@ -106,9 +106,9 @@ def is_of_library(description: Description) -> bool:
 def _path_of(text: str) -> Path:
     """URDF or xacro file of a library or example name, a path, a folder or a YAML file."""
     if text in library():
-        return _ROOT / 'robots' / text / f'{text}.urdf.xacro'
+        return _ROOT / 'robots' / text / f'{text}{_XACRO}'
     if text in examples():
-        return _ROOT / 'examples' / f'{text}{_EXAMPLE}'
+        return _ROOT / 'examples' / f'{text}{_XACRO}'
     path = Path(text)
     if path.is_dir():
         path = path / 'robot.yaml'

@@ -174,8 +174,8 @@ class Preparation:
     given: Mapping[str, Any]  # options, as a file can say them
     # found once for all estimators: missing terms by joints with laws, drive models by what refused
     # laws to them
-    _missing: dict[tuple[str, ...], TriedTerm | None] = field(default_factory=dict, repr=False)
-    _chosen: dict[str, DriveModel] = field(default_factory=dict, repr=False)
+    _missing: dict[tuple[str, ...], TriedTerm | None] = field(default_factory=dict, init=False)
+    _chosen: dict[str, DriveModel] = field(default_factory=dict, init=False)
 
     @cached_property
     def problem(self) -> Problem:

@@ -23,7 +23,6 @@ DRIVEN = [name for name in pkm_description.library() if name != 'cart_pendulum']
 MADE_UP = ['geared_arm', 'rippling_five_bar', 'skew_hexapod', 'chain_prismatic', 'chain_fixed']
 OTHERS = ['delta rods:=ball', *MADE_UP]
 EXACT = 1e-12  # of the largest force
-# Of the functions of the standard library that a source may call.
 
 
 @pytest.fixture(scope='module')

@@ -21,7 +21,7 @@ from pkm_bringup.reports.still_picture import still_picture
 from pkm_bringup.scene.moving import scene_at_home, scene_of_recording, scene_of_trajectory
 from pkm_bringup.scene.page import player
 from pkm_bringup.scene.scene import Scene
-from pkm_bringup.servo_arguments import USUAL, with_tracking
+from pkm_bringup.servo_arguments import USUAL, check_followed
 from pkm_bringup.trajectory_inputs import run_of
 from pkm_bringup.views.console import Table
 from pkm_bringup.views.data_view import look_lines, range_table
@@ -34,7 +34,6 @@ from pkm_bringup.views.excitation_view import (
 from pkm_bringup.views.tracking_view import tracking_table
 from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.requests.check_request import check_motion, planned_motion
 
 FRAMES, PERIODS = 600, 2  # of the player
 RECORDING = ('recording', 'samples', 'duration [s]', 'rate [Hz]', 'period [s]', 'use')
@@ -80,9 +79,7 @@ def excitation_of(run: Run) -> dict[str, Any] | None:
     told = [] if run.result is None else list(run.result.provenance.recording)
     given = [each.get('ramp_time') for each in told]
     ramp = run.design.ramp_time if run.design is not None else next(filter(None, given), RAMP)
-    request = run_of(trajectory, float(ramp))
-    motion = planned_motion(request, run.model)
-    report = with_tracking(check_motion(request, run.model), motion, run.model, USUAL)
+    report = check_followed(run_of(trajectory, float(ramp)), run.model, USUAL)
     return excitation_content(run.model, trajectory, run.design, report, ramp_time=float(ramp))
 
 

@@ -38,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Print the margins and the broken limits; raise FeasibilityError where there are any."""
     from pkm_bringup.inputs import load_mechanism
-    from pkm_bringup.servo_arguments import with_tracking
+    from pkm_bringup.servo_arguments import check_followed
     from pkm_bringup.trajectory_inputs import load_trajectory, ramp_time_of, run_of
     from pkm_bringup.views.excitation_view import (
         broken_rows,
@@ -46,7 +46,6 @@ def run(arguments: Any) -> int:
         margin_table,
         print_broken,
     )
-    from pkm_identification.requests.check_request import check_motion, planned_motion
 
     with progress('checking') as update:
         model = load_mechanism(arguments.robot, update)
@@ -54,8 +53,7 @@ def run(arguments: Any) -> int:
         update('the motion')
         ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
         request = run_of(trajectory, ramp, from_home=True)
-        report = check_motion(request, model)
-        report = with_tracking(report, planned_motion(request, model), model, arguments)
+        report = check_followed(request, model, arguments)
     robot = model.description.name
     if trajectory.robot not in ('', robot):
         print_note(f"'{arguments.file}' was made for robot '{trajectory.robot}', not for '{robot}'")

@@ -45,10 +45,9 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Print figures and margins; write the picture."""
     from pkm_bringup.inputs import load_mechanism
-    from pkm_bringup.servo_arguments import with_tracking
+    from pkm_bringup.servo_arguments import check_followed
     from pkm_bringup.trajectory_inputs import design_of, load_trajectory, ramp_time_of, run_of
     from pkm_bringup.views.excitation_view import excitation_content, print_excitation, runs_text
-    from pkm_identification.requests.check_request import check_motion, planned_motion
 
     plot = arguments.plot and check_output(Path(arguments.plot), PICTURES)
     with progress('evaluating') as update:
@@ -56,9 +55,7 @@ def run(arguments: Any) -> int:
         trajectory = load_trajectory(arguments.file, model)
         ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
         update('margins')
-        request = run_of(trajectory, ramp)
-        report = check_motion(request, model)
-        report = with_tracking(report, planned_motion(request, model), model, arguments)
+        report = check_followed(run_of(trajectory, ramp), model, arguments)
         update('figures')
         design = design_of(arguments.file, model)
         given = {'ramp_time': ramp, 'periods': arguments.periods, 'noise': arguments.noise}
