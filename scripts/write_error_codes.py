@@ -45,7 +45,8 @@ TEXTS = {
     'BUSY': ('another goal is under way', 'wait for its result, or cancel it'),
     'STATE_TIMEOUT': (
         'no joint state with a new stamp came in time: zero force and brakes',
-        'look at the driver, the network and the topic `joint_states`; activate the controller',
+        'look at the driver, its transport, the network and the topic `joint_states`; '
+        'activate the controller',
     ),
     'BAD_STATE': (
         'a joint state lacks joints or values, leaps, is stuck, or comes at impossible times',

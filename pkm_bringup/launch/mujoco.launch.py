@@ -115,7 +115,9 @@ def simulator(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """
     check_packages()
     from pkm_bringup.simulator_files import KEYFRAME, write_mujoco_files
+    from pkm_description.nodes.transport import avoid_shared_memory
 
+    avoid_shared_memory()  # the states of the simulator, too, must not wait for nodes that start
     values = context.launch_configurations
     robot = values['robot']
     if values['calibration']:

@@ -23,6 +23,7 @@ from pkm_bringup.nodes import lifeline  # noqa: E402
 from pkm_bringup.nodes.graph_client import GraphClient  # noqa: E402
 from pkm_description.nodes.client_watch import HEARTBEAT_TIMEOUT  # noqa: E402
 from pkm_description.nodes.process_line import ProcessLine  # noqa: E402
+from pkm_description.nodes.transport import avoid_shared_memory  # noqa: E402
 from pkm_msgs.action import Excite  # noqa: E402
 
 pytestmark = pytest.mark.ros
@@ -49,6 +50,7 @@ class Pretender:
         self.asked, self.running = threading.Event(), threading.Event()
         self.goal = None
         self.context = Context()
+        avoid_shared_memory()
         rclpy.init(context=self.context)
         self.node = rclpy.create_node('pretender', context=self.context)
         self.server = ActionServer(

@@ -20,6 +20,7 @@ from rclpy.service import Service
 from rclpy.signals import SignalHandlerOptions
 
 from pkm_description.errors import PkmError
+from pkm_description.nodes.transport import avoid_shared_memory
 
 LONGEST_WAIT = 0.02  # [s] until a signal is noticed
 LONGEST_WIND_DOWN = 10.0  # [s] from a signal to the end of a node
@@ -100,6 +101,7 @@ def run_node(
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
+    avoid_shared_memory()
     rclpy.init(
         args=None if args is None else list(args), signal_handler_options=SignalHandlerOptions.NO
     )
