@@ -120,6 +120,24 @@ def test_commands_that_come_too_late_are_not_applied():
         robot.until(lambda: not np.any(robot.heard['ground_truth'][-1].effort))
 
 
+def test_a_run_that_is_always_behind_takes_commands():
+    """A command waited for more than a hundred steps here: the run never let go of its lock."""
+    rate = 20e3  # [Hz] more than any machine steps; each takes 50 substeps
+    slow = f'rate:={rate}', 'substep:=1e-6'
+    patient = 'command_timeout:=60.0', 'command_age:=60.0'
+    with Robot(*slow, *patient, *QUIET) as robot:
+        node, waited = robot.robot, []
+        plant = node._plant
+        for _ in range(20):
+            begun = plant.time
+            robot.until(lambda begun=begun: plant.time > begun + 5 / rate)
+            before = plant.time
+            node._on_command(Float64MultiArray(data=np.full(6, -27.0)))
+            waited.append((plant.time - before) * rate)
+        robot.until(lambda: int(robot.diagnosed('missed deadlines') or 0) > 0)
+    assert np.median(waited) < 20
+
+
 def test_the_age_of_commands():
     """The limit itself is in time; a command without a stamp has no age."""
     deadline, command = CommandDeadline(0.02), Float64MultiArray(data=[1.0])
