@@ -169,25 +169,30 @@ class PoseSolver:
         found, miss = self.solve(position, rotation, everyone, nearest)
         if nearest is not None:
             return found, miss
-        for rank in range(_SEEDS_TRIED):
-            failed = np.flatnonzero(miss > POSE_TOLERANCE)
-            if len(failed) == 0:
-                break
-            start = self._nearest_seeds(position[failed], rotation[failed], rank)
+        failed = np.flatnonzero(miss > POSE_TOLERANCE)
+        order = self._nearest_seeds(position[failed], rotation[failed])
+        for rank in range(order.shape[1]):
+            start = self._seeds().take(order[:, rank])
             again, missed = self.solve(position[failed], rotation[failed], start)
             found.put(failed, again)
             miss[failed] = missed
+            left = missed > POSE_TOLERANCE
+            failed, order = failed[left], order[left]
+            if len(failed) == 0:
+                break
         self._fill_gaps(position, rotation, found, miss)
         return found, miss
 
-    def _nearest_seeds(self, position: Floats, rotation: Floats, rank: int) -> Configurations:
-        """Seed of each pose: the nearest (rank 0), the next one (rank 1), ..."""
+    def _nearest_seeds(self, position: Floats, rotation: Floats) -> Integers:
+        """Numbers (N, at most `_SEEDS_TRIED`) of the seeds of each pose, the nearest first."""
+        if len(position) == 0:
+            return np.empty((0, 0), dtype=np.intp)
         known = self._seeds()
-        distance = np.empty((len(position), len(known.joints)))
-        for k in range(len(known.joints)):
-            one = known.take(np.full(len(position), k))
-            distance[:, k] = self._cost(position, rotation, one, self._weight)
-        return known.take(np.argsort(distance, axis=1)[:, min(rank, distance.shape[1] - 1)])
+        apart = (position[:, None] - known.position) * self._weight[:3]
+        cosine = 0.5 * (np.einsum('nij,sij->ns', rotation, known.rotation) - 1.0)
+        turn = np.arccos(np.clip(cosine, -1.0, 1.0))
+        distance = np.sum(apart**2, axis=2) + turn**2
+        return np.argsort(distance, axis=1)[:, :_SEEDS_TRIED]
 
     def solve_sequence(
         self, position: Floats, rotation: Floats, home: Configurations

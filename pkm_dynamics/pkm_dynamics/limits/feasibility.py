@@ -31,6 +31,10 @@ Moving = Trajectory | Execution | PacedExecution
 Checked = PlatformMotion | Moving
 
 BLOCK = 4096  # samples that are judged at once: enough for the kernels, little memory
+# Where the platform cannot take every pose, solving takes 40 times as long: little is won by more
+# at once, and one that it cannot take is found before those behind it are tried.
+RESTRICTED_BLOCK = 512
+OVERLAP = 2  # samples of a block that are the next one's, too: an apex needs its neighbours
 
 
 def check_feasibility(
@@ -89,7 +93,7 @@ clearance, force_uncertainty
     samples, first, last = 0, np.inf, -np.inf
     shown = _time_of_whole(motion)
     for instants, evaluate in _blocks(motion, model, rate, time):
-        samples += len(instants)
+        samples += len(instants) - (OVERLAP if samples else 0)
         first, last = min(first, shown(instants[0])), max(last, shown(instants[-1]))
         if ASSEMBLED in worst:  # the robot does not get here; what fails takes long to solve
             margins = _commanded_stroke(limits, motion, instants)
@@ -137,8 +141,9 @@ def _blocks(
 ) -> Iterator[tuple[Floats, Callable[[int], PlatformMotion]]]:
     """Yield times, and a function that evaluates the motion at the first so many of them.
 
-    Blocks overlap by two samples.
+    Blocks overlap by `OVERLAP` samples.
     """
+    size = block_size(model)
     if isinstance(motion, PlatformMotion):
         count = len(motion.position)
         instants = (
@@ -148,14 +153,19 @@ def _blocks(
             raise TrajectoryError(
                 f'a motion of {count} samples needs as many times, got {instants.shape}'
             )
-        for part in _parts(count):
+        for part in _parts(count, size):
             yield instants[part], lambda n, part=part: motion[part][:n]  # type: ignore[misc]
         return
     moving, _ = _one_period(motion)
     instants = instants_of(moving, rate)
-    for part in _parts(len(instants)):
+    for part in _parts(len(instants), size):
         chosen = instants[part]
         yield chosen, lambda n, chosen=chosen: moving.motion(chosen[:n], model)  # type: ignore[misc]
+
+
+def block_size(model: ClosedChainModel) -> int:
+    """Number of samples that are judged at once."""
+    return BLOCK if model.platform_determines_joints else RESTRICTED_BLOCK
 
 
 def _trajectory_of(motion: Moving) -> Trajectory:
@@ -183,9 +193,9 @@ def _time_of_whole(motion: Checked) -> Callable[[float], float]:
     return shown
 
 
-def _parts(count: int) -> Iterator[slice]:
-    for start in range(0, max(count - 2, 1), BLOCK):
-        yield slice(start, start + BLOCK + 2)
+def _parts(count: int, size: int) -> Iterator[slice]:
+    for start in range(0, max(count - OVERLAP, 1), size):
+        yield slice(start, start + size + OVERLAP)
 
 
 def _commanded_stroke(limits: Limits, motion: Checked, time: Floats) -> list[Margin]:
