@@ -1,8 +1,9 @@
 """A joint_trajectory_controller as its documentation describes it, for one process.
 
 Position, velocity and acceleration by quintics, effort on lines, PID with the integral clamped; a
-new trajectory begins where the old one is; the last point stays with its effort; a cancel holds the
-measured positions without effort.
+new trajectory begins where the old one is; the last point stays with its effort; a cancel, and an
+error beyond the tolerance of a path, which aborts its goal, hold the measured positions without
+effort.
 """
 
 from __future__ import annotations
@@ -44,9 +45,11 @@ def quintic(first: Desired, second: Desired, length: float, t: float) -> Desired
 
 
 class JtcStandIn:
-    """The controller; `step` returns efforts (n_a,)."""
+    """The controller; `step` returns efforts (n_a,), `aborted` says that a goal has ended so."""
 
     def __init__(self, p, d, i, i_clamp) -> None:
+        self.tolerance = np.inf  # [m, rad] of a path
+        self.aborted = False
         self.p, self.d, self.i, self.i_clamp = p, d, i, i_clamp
         self.integral = np.zeros_like(p)
         self.points: list[tuple[float, Desired]] = []
@@ -70,18 +73,24 @@ class JtcStandIn:
     def step(self, time: float, measured, velocity) -> np.ndarray:
         """Efforts for what is measured."""
         interval, self.last = time - self.last, time
-        after = next((k for k, (t, _) in enumerate(self.points) if t > time), len(self.points))
-        if after == len(self.points):
-            still = np.zeros_like(measured)
-            end = self.points[-1][1]
-            self.desired = Desired(end.position, still, still, end.effort)
-        elif after == 0:
-            self.desired = self.points[0][1]
-        else:
-            (t0, first), (t1, second) = self.points[after - 1], self.points[after]
-            self.desired = quintic(first, second, t1 - t0, time - t0)
+        self.desired = self._desired(time, measured)
+        if (np.abs(self.desired.position - measured) > self.tolerance).any():
+            self.aborted, self.tolerance = True, np.inf
+            self.cancel(time, measured)
+            self.desired = self._desired(time, measured)
         error = self.desired.position - measured
         term = np.clip(self.integral + interval * self.i * error, -self.i_clamp, self.i_clamp)
         self.integral = term
         feedback = self.p * error + term + self.d * (self.desired.velocity - velocity)
         return self.desired.effort + feedback
+
+    def _desired(self, time: float, measured) -> Desired:
+        after = next((k for k, (t, _) in enumerate(self.points) if t > time), len(self.points))
+        if after == len(self.points):
+            still = np.zeros_like(measured)
+            end = self.points[-1][1]
+            return Desired(end.position, still, still, end.effort)
+        if after == 0:
+            return self.points[0][1]
+        (t0, first), (t1, second) = self.points[after - 1], self.points[after]
+        return quintic(first, second, t1 - t0, time - t0)
