@@ -21,6 +21,8 @@ from unique_identifier_msgs.msg import UUID  # noqa: E402
 from pkm_bringup import cli  # noqa: E402
 from pkm_bringup.nodes import lifeline  # noqa: E402
 from pkm_bringup.nodes.graph_client import GraphClient  # noqa: E402
+from pkm_bringup.nodes.robot_client import RobotClient  # noqa: E402
+from pkm_bringup.termination import terminable  # noqa: E402
 from pkm_description.nodes.client_watch import HEARTBEAT_TIMEOUT  # noqa: E402
 from pkm_description.nodes.process_line import ProcessLine  # noqa: E402
 from pkm_description.nodes.transport import avoid_shared_memory  # noqa: E402
@@ -263,6 +265,19 @@ def test_sigterm_cancels_the_goal_as_ctrl_c_does(tmp_path, capsys):
 
 
 @pytest.mark.usefixtures('interruptible')
+@pytest.mark.parametrize('kind', [GraphClient, RobotClient])
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_client_can_still_cancel_after_a_signal(kind, number, interruptible):
+    """Where ROS takes the signal, its context ends with it, and nothing can be sent any more."""
+    with kind() if kind is RobotClient else kind('client') as client:
+        with terminable(), pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+            client.wait(lambda: False, 10.0)
+        said = client.node.create_publisher(UUID, 'said', 10)
+        said.publish(UUID())
+        assert not client.wait(lambda: False, 0.1)
+
+
 def test_ctrl_c_cancels_the_goal_and_waits_for_rest(tmp_path, capsys):
     with pretender(600) as server, interrupted(server.running, 0.3):
         assert cli.main(arguments(tmp_path)) == 130

@@ -25,22 +25,21 @@ class GraphError(ProcessError):
 class GraphClient:
     """Listens while it waits.
 
-    `check` is called then, and raises when waiting has become pointless: a node has ended. By
-    default ROS takes no signals over, so that Ctrl-C is an interrupt. `remappings` are other names
-    of topics and services, by the usual ones, and of the namespace, by `__ns`.
+    `check` is called then, and raises when waiting has become pointless: a node has ended. ROS
+    takes no signals over: Ctrl-C is an interrupt, after which a goal can be canceled. `remappings`
+    are other names of topics and services, by the usual ones, and of the namespace, by `__ns`.
     """
 
     def __init__(
         self,
         name: str,
         check: Callable[[], None] = lambda: None,
-        signals: SignalHandlerOptions = SignalHandlerOptions.NO,
         remappings: Mapping[str, str] | None = None,
     ) -> None:
         self._check, self._is_first = check, not rclpy.ok()
         if self._is_first:
             avoid_shared_memory()
-            rclpy.init(args=[], signal_handler_options=signals)
+            rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
         rules = [f'{old}:={new}' for old, new in (remappings or {}).items()]
         words = [word for rule in rules for word in ('-r', rule)]
         self.node = rclpy.create_node(name, cli_args=['--ros-args', *words])

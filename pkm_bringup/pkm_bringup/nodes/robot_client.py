@@ -10,7 +10,6 @@ from typing import Any
 
 from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
-from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import SetBool
 
 from pkm_bringup.nodes.excite_client import run_excitation
@@ -31,7 +30,7 @@ class RobotClient(GraphClient):
     """Calls the nodes of a running robot, blocking."""
 
     def __init__(self, check: Callable[[], None] = lambda: None) -> None:
-        super().__init__('pkm_client', check, SignalHandlerOptions.ALL)
+        super().__init__('pkm_client', check)
         self._clients: dict[str, Any] = {}
 
     def wait_until_ready(self) -> None:
