@@ -44,3 +44,16 @@ def test_a_hexapod_is_identified_and_its_circle_followed_without_ros(tmp_path):
 def test_it_is_mujoco_that_moves_the_robot(tmp_path, fails):
     message = fails('demo', '--quick', '--world', 'gazebo', '--output', tmp_path / 'demo')
     assert 'without nodes the robot moves in mujoco, not in gazebo' in message
+    assert not (tmp_path / 'demo').exists()
+
+
+def test_where_ros_is_missing_the_way_without_is_named(tmp_path, fails, monkeypatch):
+    for module in [name for name in sys.modules if name.startswith('pkm_bringup.demo.through')]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, 'lifecycle_msgs', None)
+    monkeypatch.setitem(sys.modules, 'lifecycle_msgs.msg', None)
+    monkeypatch.setitem(sys.modules, 'rclpy', None)
+    monkeypatch.delitem(sys.modules, 'pkm_bringup.nodes.robot_client', raising=False)
+    message = fails('demo', '--output', tmp_path / 'demo')
+    assert 'is not installed: nodes need ROS 2; with --quick' in message
+    assert not (tmp_path / 'demo').exists()

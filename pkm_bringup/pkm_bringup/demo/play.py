@@ -29,7 +29,6 @@ def run_demo(options: DemoOptions, as_json: bool = False) -> DemoResult:
     output = options.output.resolve()
     if output.exists() and any(output.iterdir()):
         raise PkmError(f"the output folder '{output}' is not empty; name another with --output")
-    output.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault('MPLCONFIGDIR', str(output / 'log' / 'matplotlib'))
     os.environ.setdefault('MPLBACKEND', 'Agg')
     model = ClosedChainModel(pkm_description.load(options.robot))
@@ -38,7 +37,9 @@ def run_demo(options: DemoOptions, as_json: bool = False) -> DemoResult:
         console = Console(stderr=as_json, width=PLAIN_WIDTH)
     begun = time.monotonic()
     told = partial(summary.print_parameters, console)
-    with _robot(options, model) as robot, _StepProgress(console) as progress:
+    place = _robot(options, model)
+    output.mkdir(parents=True, exist_ok=True)
+    with place as robot, _StepProgress(console) as progress:
         result = Scenario(robot, model, options, progress.show, told).run()
     files = _files(output, result, model)
     report = summary.as_dict(result, model, files)
@@ -58,8 +59,13 @@ def _robot(
 ) -> contextlib.AbstractContextManager[DemoRobot]:
     if options.quick:
         return contextlib.nullcontext(SimulatedHere(model, options.world, options.seed))
-    from pkm_bringup.demo.through_nodes import ThroughNodes  # needs ROS 2
-
+    try:
+        from pkm_bringup.demo.through_nodes import ThroughNodes
+    except ModuleNotFoundError as error:
+        raise PkmError(
+            f"the Python module '{error.name}' is not installed: nodes need ROS 2; with --quick the "
+            'demo runs in this process, without'
+        ) from None
     return ThroughNodes(options, model)
 
 
