@@ -21,6 +21,8 @@ FLAGS = (
     *('--virtual-time-budget=5000', '--enable-logging=stderr', '--allow-file-access-from-files'),
 )
 LARGEST = 5_000_000  # bytes of a page
+LOADED = ('src', 'srcset', 'poster', 'data', 'href', 'xlink:href', 'style')  # what a tag loads
+ELSEWHERE = re.compile(r'(^|url\(\s*["\']?|@import\s+["\']?)\s*(https?:)?//', re.IGNORECASE)
 FRAMES = """<!doctype html><iframe id="wide" style="width: 1280px" src="report.html"></iframe>
 <iframe id="phone" style="width: 390px" src="report.html"></iframe><script>
 addEventListener('load', () => { for (const frame of document.querySelectorAll('iframe')) {
@@ -32,17 +34,20 @@ addEventListener('load', () => { for (const frame of document.querySelectorAll('
 
 
 class Reader(HTMLParser):
-    """Tables by section as texts and numbers, and the values that are embedded."""
+    """Tables by section as texts and numbers, embedded values, and what comes from elsewhere."""
 
     def __init__(self, text):
         super().__init__()
         self.tables, self.sections, self.numbers, self.svg = {}, [], [], 0
         self._cell = self._value = self._script = None
-        self.embedded = ''
+        self.embedded, self.elsewhere, self._styled = '', [], False
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         given = dict(attributes)
+        loaded = [given[name] or '' for name in LOADED if name in given and tag != 'a']
+        self.elsewhere += [f'{tag}: {value}' for value in loaded if ELSEWHERE.search(value)]
+        self._styled = tag == 'style'
         if tag == 'section':
             self.sections.append(given.get('id', 'verdict'))
         elif tag == 'table':
@@ -59,6 +64,8 @@ class Reader(HTMLParser):
         self._script = given.get('id') if tag == 'script' else None
 
     def handle_data(self, data):
+        if self._styled and ELSEWHERE.search(data):
+            self.elsewhere.append('style')
         if self._script == 'values':
             self.embedded += data
         if self._cell is not None:
@@ -92,8 +99,9 @@ def check_parameters(page: Reader, model_file: Path) -> None:
 
 
 def check_numbers(page: Reader, report: Path, pictures: int) -> None:
-    """Look at numbers embedded in full and written as on a terminal, pictures, and the size."""
+    """Look at numbers in full and as on a terminal, pictures, size, and what is loaded: nothing."""
     assert all(text == cell_text(value) or float(text) == value for text, value in page.numbers)
+    assert page.elsewhere == []
     assert page.svg == pictures and report.stat().st_size < LARGEST
 
 
