@@ -602,6 +602,23 @@ def test_single_leaps_of_positions_are_left_out_and_lasting_ones_are_a_fault() -
     assert bench.sent[-1] == 'zero' and bench.brakes == [False, True]
 
 
+@pytest.mark.parametrize(('seconds', 'comes'), [(0.34, True), (0.34, False), (0.0, False)])
+def test_a_loop_that_stood_still_does_not_blame_the_states_alone(clock, seconds, comes) -> None:
+    """A command took so long to send; then a state far ahead comes, or none, or none ever came."""
+    bench = Bench(rate=1000.0, timeout=0.1)
+    bench.feed(state(0))
+    bench.loop.activate()
+    deadline = bench.loop._turn(clock.now)
+    clock.now += seconds
+    if comes:
+        bench.waiting.append(state(round((seconds + 0.001) * 1e9)))
+    for _ in range(1 if seconds else 200):
+        deadline = bench.loop._turn(deadline)
+    (fault,) = bench.faults
+    assert fault.code is (ErrorCode.BAD_STATE if comes else ErrorCode.STATE_TIMEOUT)
+    assert (f'itself had stood still for {seconds - 0.001:.3f} s' in str(fault)) == (seconds > 0)
+
+
 def test_thread_keeps_its_deadlines_and_repeats_for_want_of_states() -> None:
     bench = Bench(rate=200.0, timeout=60.0)
     bench.waiting.append(state(0))

@@ -25,6 +25,8 @@ LONGEST_WAIT = 0.02  # [s] for a joint state before the watchdog looks again
 # [s] for a robot to come to rest and its brakes to close, beyond what that takes, until commands
 # end anyhow where somebody waits for it
 LONGEST_SHUTDOWN = 3.0
+STOOD_STILL = 0.02  # [s] that the loop itself was late by, from which on a fault of states says so
+OF_STATES = (ErrorCode.STATE_TIMEOUT, ErrorCode.BAD_STATE)
 
 
 class ControlLoop:
@@ -75,6 +77,7 @@ class ControlLoop:
         self._origin: int  # [ns] stamp of the state at the activation
         self._activated = 0.0  # [s] of the steady clock, at which commands last began
         self._answered: int | None = None
+        self._overdue = 0.0  # [s] of the present cycle
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name='control', daemon=True)
 
@@ -301,7 +304,15 @@ class ControlLoop:
     def _fail(self, fault: ControlFault) -> None:
         with self.lock:
             if self.commanding:
-                self._power_off(fault)
+                self._power_off(self._explained(fault))
+
+    def _explained(self, fault: ControlFault) -> ControlFault:
+        """Say of missed states that the loop itself stood still, where it did."""
+        if fault.code not in OF_STATES or self._overdue < STOOD_STILL:
+            return fault
+        late = f'the controller itself had stood still for {self._overdue:.3f} s'
+        cause = 'a busy machine, or a message that waited to be sent'
+        return ControlFault(fault.code, f'{fault}; {late}: {cause}')
 
     def _power_off(self, fault: ControlFault | None) -> None:
         """Stop by category 0."""
@@ -364,6 +375,7 @@ class ControlLoop:
         """Sleep; returns the deadline, moved on by whole periods where they were missed."""
         assert self._period is not None
         now = time.monotonic()
+        self._overdue = max(now - deadline, 0.0)
         if now < deadline:
             time.sleep(deadline - now)
         else:
