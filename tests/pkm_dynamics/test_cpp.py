@@ -214,7 +214,12 @@ def test_the_package_builds_and_its_benchmark_runs(tmp_path) -> None:
     run = subprocess.run(
         ['build/five_bar_benchmark', '1000'], cwd=tmp_path, check=True, capture_output=True
     )
-    assert 'us worst of 1000' in run.stdout.decode()
+    figures = r'(\S+) mean, (\S+) median, (\S+) 99.9 %, (\S+) 99.999 %, (\S+) worst of 1000\n'
+    told = re.findall(figures, run.stdout.decode())
+    assert told
+    for mean, *quantiles in told:
+        times = [float(each) for each in quantiles]
+        assert 0.0 < times[0] and times == sorted(times) and float(mean) <= times[-1]
 
 
 def test_robots_that_are_not_driven_in_full() -> None:

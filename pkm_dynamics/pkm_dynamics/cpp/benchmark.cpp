@@ -1,4 +1,5 @@
-// How long the functions of '@name@' take: mean, and the worst of a million calls in a row.
+// How long the functions of '@name@' take: mean, quantiles and worst of a million calls in a row.
+// What the rarest add is the system's: without a real-time thread it interrupts.
 #include "@name@_model.hpp"
 #if __has_include("@name@_controller.hpp")
 #include "@name@_controller.hpp"
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 namespace {
 
@@ -31,20 +33,26 @@ void motion(int cycle, double* q, double* qd, double* qdd) {
 
 template <class Call>
 int measured(const char* what, int count, Call call) {
-  double total = 0.0, worst = 0.0;
+  std::vector<double> taken(count > 0 ? count : 0);  // [us]
+  double total = 0.0;
   for (int cycle = 0; cycle < count; ++cycle) {
     const auto begin = std::chrono::steady_clock::now();
     const Status status = call(cycle);
-    const std::chrono::duration<double, std::micro> taken =
-        std::chrono::steady_clock::now() - begin;
+    taken[cycle] =
+        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
     if (status != Status::ok) {
       std::printf("%s: status %d in cycle %d\n", what, static_cast<int>(status), cycle);
       return 1;
     }
-    total += taken.count();
-    worst = std::max(worst, taken.count());
+    total += taken[cycle];
   }
-  std::printf("%s: %.2f us mean, %.1f us worst of %d\n", what, total / count, worst, count);
+  if (taken.empty()) return 0;
+  std::sort(taken.begin(), taken.end());
+  const auto below = [&](double share) {
+    return taken[static_cast<std::size_t>(share * (count - 1))];
+  };
+  std::printf("%s [us]: %.2f mean, %.2f median, %.2f 99.9 %%, %.2f 99.999 %%, %.2f worst of %d\n",
+              what, total / count, below(0.5), below(0.999), below(0.99999), below(1.0), count);
   return 0;
 }
 
