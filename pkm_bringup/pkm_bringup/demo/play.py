@@ -63,8 +63,8 @@ def _robot(
         from pkm_bringup.demo.through_nodes import ThroughNodes
     except ModuleNotFoundError as error:
         raise PkmError(
-            f"the Python module '{error.name}' is not installed: nodes need ROS 2; with --quick the "
-            'demo runs in this process, without'
+            f"the Python module '{error.name}' is not installed: nodes need ROS 2; with --quick "
+            'the demo runs in this process, without'
         ) from None
     return ThroughNodes(options, model)
 

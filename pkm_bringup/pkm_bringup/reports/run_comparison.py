@@ -126,7 +126,8 @@ def _figures_of(run: Run) -> dict[str, Any]:
         found['physical'] = run.identified.result.is_physical
     for each in run.predictions[:1]:
         found['predicted'] = each.recording.name
-        found['eps_RA [%]'] = 100 * each.validation.against_measured.overall
+        error = each.validation.against_measured.overall
+        found['relative absolute error, eps_RA [%]'] = 100 * error
     for runs in run.tracked[:1]:
         found['least tracking error [mm, mrad]'] = 1e3 * min(each.overall for each in runs)
     return found

@@ -121,11 +121,11 @@ def _of_prediction(found: Predicted) -> list[Figure]:
     name, validation = found.recording.name, found.validation
     error, truth = validation.against_measured.overall, validation.against_truth_in_band
     fine = validation.is_unbiased
-    label = f'eps_RA to the measured forces of {name}'
+    label = f'relative absolute error (eps_RA) of forces predicted for {name}'
     if fine is not None:
         label += f'; noise explains it on {int(fine.sum())} of {len(fine)} axes'
     figures = [Figure(percent(error), label, error)]
     if truth is not None:
-        label = f'eps_RA to the truth of {name}, in band'
+        label = f'eps_RA to the noise-free forces of {name}, in the band of its signals'
         figures.append(Figure(percent(truth.overall), label, truth.overall))
     return figures
