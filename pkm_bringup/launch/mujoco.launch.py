@@ -117,7 +117,8 @@ def simulator(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     from pkm_bringup.simulator_files import KEYFRAME, write_mujoco_files
     from pkm_description.nodes.transport import avoid_shared_memory
 
-    avoid_shared_memory()  # the states of the simulator, too, must not wait for nodes that start
+    udp = dict(os.environ)  # the states of the simulator, too, must not wait for nodes that start
+    avoid_shared_memory(udp)
     values = context.launch_configurations
     robot = values['robot']
     if values['calibration']:
@@ -148,6 +149,7 @@ def simulator(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         namespace=namespace,
         parameters=[{'use_sim_time': True}, str(files.controllers)],
         remappings=[('robot_description', DESCRIPTION), ('~/robot_description', DESCRIPTION)],
+        additional_env=dict(udp.items() - os.environ.items()),
         output='screen',
         on_exit=Shutdown(reason='MuJoCo has ended'),
     )

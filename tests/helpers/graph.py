@@ -14,7 +14,6 @@ from rclpy.node import Node
 from ros_domain import fresh_domain
 
 from pkm_description.nodes.running import LeanExecutor
-from pkm_description.nodes.transport import avoid_shared_memory
 
 WINDING_DOWN = 2.0  # [s] at most
 LONGEST = 180.0  # [s] until a condition holds, on a machine that has other things to do
@@ -57,7 +56,6 @@ class Graph:
         domain = fresh_domain()
         self._outer_domain = os.environ.get('ROS_DOMAIN_ID')
         os.environ['ROS_DOMAIN_ID'] = str(domain)
-        avoid_shared_memory()
         rclpy.init(args=arguments, domain_id=domain)
         self.executor = LeanExecutor()
         self.nodes: list[Node] = []

@@ -22,7 +22,8 @@ FLAGS = (
 )
 LARGEST = 5_000_000  # bytes of a page
 LOADED = ('src', 'srcset', 'poster', 'data', 'href', 'xlink:href', 'style')  # what a tag loads
-ELSEWHERE = re.compile(r'(^|url\(\s*["\']?|@import\s+["\']?)\s*(https?:)?//', re.IGNORECASE)
+ELSEWHERE = re.compile(r'(^|,|url\(\s*["\']?|@import\s+["\']?)\s*(https?:)?//', re.IGNORECASE)
+FETCHED = re.compile(r'\b(fetch|import|open)\s*\(?\s*["\'](https?:)?//')  # by a script
 FRAMES = """<!doctype html><iframe id="wide" style="width: 1280px" src="report.html"></iframe>
 <iframe id="phone" style="width: 390px" src="report.html"></iframe><script>
 addEventListener('load', () => { for (const frame of document.querySelectorAll('iframe')) {
@@ -66,12 +67,15 @@ class Reader(HTMLParser):
     def handle_data(self, data):
         if self._styled and ELSEWHERE.search(data):
             self.elsewhere.append('style')
+        elif FETCHED.search(data):
+            self.elsewhere.append('script')
         if self._script == 'values':
             self.embedded += data
         if self._cell is not None:
             self._cell += data
 
     def handle_endtag(self, tag):
+        self._styled = self._styled and tag != 'style'
         if tag in ('td', 'th'):
             row = self.tables[self.sections[-1]][-1][-1]
             row.append(self._cell if self._value is None else self._value)

@@ -265,3 +265,19 @@ def test_thinned_lines_keep_their_peaks():
 def test_a_browser_draws_the_page_at_both_widths_and_prints_it(made, tmp_path):
     _, report, page = made
     check_in_a_browser(page, report, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        ('<img src="https://x/y.png">', 1),
+        ('<img srcset="a.png 1x, https://x/y.png 2x">', 1),
+        ('<link rel="stylesheet" href="//x/y.css">', 1),
+        ('<style>@import "https://x/y.css";</style><p>//x</p>', 1),
+        ('<p style="background: url(\'http://x\')">', 1),
+        ('<script>fetch("https://x/y.json")</script>', 1),
+        ('<a href="https://doi.org/1">paper</a><svg xmlns="http://www.w3.org/2000/svg"></svg>', 0),
+    ],
+)
+def test_what_a_page_would_load_from_elsewhere_is_found(text, expected):
+    assert len(Reader(text).elsewhere) == expected

@@ -619,6 +619,21 @@ def test_a_loop_that_stood_still_does_not_blame_the_states_alone(clock, seconds,
     assert (f'itself had stood still for {seconds - 0.001:.3f} s' in str(fault)) == (seconds > 0)
 
 
+def test_a_loop_that_still_stands_is_told_by_whoever_looks(clock) -> None:
+    """The watchdog of the node looks, too; after the next activation it is forgotten."""
+    bench = Bench(rate=1000.0, timeout=0.1)
+    bench.feed(state(0))
+    bench.loop.activate()
+    bench.loop._turn(clock.now)
+    clock.now += 0.34
+    bench.loop.watch()
+    assert 'itself had stood still for 0.33' in str(bench.faults[0])
+    bench.feed(state(10**9))
+    bench.loop.activate()
+    bench.feed(state(2 * 10**9, (0.0, math.nan, 0.0)))
+    assert 'stood still' not in str(bench.faults[1])
+
+
 def test_thread_keeps_its_deadlines_and_repeats_for_want_of_states() -> None:
     bench = Bench(rate=200.0, timeout=60.0)
     bench.waiting.append(state(0))

@@ -312,7 +312,7 @@ def test_tilt_and_clearance_hold_between_the_samples():
 @pytest.mark.parametrize('count', [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
 def test_first_and_last_sample_count_in_any_number_of_blocks(model, monkeypatch, count):
     """Three samples a block and two of the next: every number of samples about their borders."""
-    monkeypatch.setattr(feasibility, 'block_size', lambda _: 3)
+    monkeypatch.setattr(feasibility, 'BLOCK', 3)
     time = 2.0 + 0.25 * np.arange(count)
     rising = np.linspace(0.0, 1.0, count) if count > 1 else np.ones(1)
     positions = {'along': UPPER['along'] + rising, 'across': LOWER['across'] - rising[::-1]}
@@ -339,7 +339,7 @@ def test_an_apex_is_seen_whatever_block_its_sample_stands_in(model, monkeypatch,
     at = where + 0.25
     motion = moved(model, {'tip': parabola(0.5 + LITTLE, 0.01, 9, at)}, count=9)
     for size in (2, 3, 4, 99):
-        monkeypatch.setattr(feasibility, 'block_size', lambda _, size=size: size)
+        monkeypatch.setattr(feasibility, 'BLOCK', size)
         (found,) = check_feasibility(model, motion, rate=10.0).broken
         assert found.margin == pytest.approx(-LITTLE, rel=1e-6)
         assert found.time == pytest.approx(0.1 * where)

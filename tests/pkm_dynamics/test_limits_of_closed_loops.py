@@ -138,7 +138,7 @@ def test_a_motion_that_pulls_the_loop_apart_is_told_from_when_on(four_bar, monke
 
     What the drive is asked for beyond it still has a stroke; what is before it has all limits.
     """
-    monkeypatch.setattr(feasibility, 'block_size', lambda _: size)
+    monkeypatch.setattr(feasibility, 'BLOCK', size)
     swing = FourierTrajectory(1.0, [0.0], [[0.6]], [[0.0]], 'actuators', ['crank_joint'])
     report = check_feasibility(four_bar, swing, rate=100.0)
     opens = 100.0 * np.arcsin(APART / 0.6) / (2.0 * np.pi)
@@ -159,7 +159,7 @@ def test_a_motion_that_pulls_the_loop_apart_is_told_from_when_on(four_bar, monke
 
 def test_nothing_is_solved_after_the_block_in_which_the_loop_opens(four_bar, monkeypatch):
     """Samples that do not assemble take a hundred times as long as others."""
-    monkeypatch.setattr(feasibility, 'block_size', lambda _: 50)
+    monkeypatch.setattr(feasibility, 'BLOCK', 50)
     swing = FourierTrajectory(50.0, [0.0], [[0.6]], [[0.0]], 'actuators', ['crank_joint'])
     solved, motion = [], FourierTrajectory.motion
 

@@ -21,6 +21,7 @@ from pkm_bringup.reports.run_files import files_of
 from pkm_description import PkmError
 from pkm_dynamics import ClosedChainModel
 
+ROS_MODULES = ('rclpy', 'ament_', 'lifecycle_', 'pkm_msgs', 'std_msgs', 'sensor_msgs')
 PLAIN_WIDTH = 120  # characters of a table where the output is no terminal
 
 
@@ -62,10 +63,12 @@ def _robot(
     try:
         from pkm_bringup.demo.through_nodes import ThroughNodes
     except ModuleNotFoundError as error:
+        if not str(error.name).startswith(ROS_MODULES):
+            raise
         raise PkmError(
             f"the Python module '{error.name}' is not installed: nodes need ROS 2; with --quick "
             'the demo runs in this process, without'
-        ) from None
+        ) from error
     return ThroughNodes(options, model)
 
 

@@ -12,7 +12,6 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 from pkm_bringup.processes import ProcessError
-from pkm_description.nodes.transport import avoid_shared_memory
 
 SPIN = 0.05  # [s]
 Client = TypeVar('Client', bound='GraphClient')
@@ -38,7 +37,6 @@ class GraphClient:
     ) -> None:
         self._check, self._is_first = check, not rclpy.ok()
         if self._is_first:
-            avoid_shared_memory()
             rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
         rules = [f'{old}:={new}' for old, new in (remappings or {}).items()]
         words = [word for rule in rules for word in ('-r', rule)]

@@ -77,7 +77,8 @@ class ControlLoop:
         self._origin: int  # [ns] stamp of the state at the activation
         self._activated = 0.0  # [s] of the steady clock, at which commands last began
         self._answered: int | None = None
-        self._overdue = 0.0  # [s] of the present cycle
+        self._overdue = 0.0  # [s] of the present cycle, which began at `_began`
+        self._began = 0.0  # [s] of the steady clock
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name='control', daemon=True)
 
@@ -144,7 +145,8 @@ class ControlLoop:
             self.last_result = None
             self._origin = latest.nanoseconds
             self._answered = None
-            self._activated = time.monotonic()
+            self._activated = self._began = time.monotonic()
+            self._overdue = 0.0
             self._fault = None
             self.commanding = True
         if self._period is None:
@@ -307,10 +309,13 @@ class ControlLoop:
                 self._power_off(self._explained(fault))
 
     def _explained(self, fault: ControlFault) -> ControlFault:
-        """Say of missed states that the loop itself stood still, where it did."""
-        if fault.code not in OF_STATES or self._overdue < STOOD_STILL:
+        """Say of missed states that the loop itself stood still, where it did, or does."""
+        if fault.code not in OF_STATES or self._period is None:
             return fault
-        late = f'the controller itself had stood still for {self._overdue:.3f} s'
+        stood = max(self._overdue, time.monotonic() - self._began - self._period)
+        if stood < STOOD_STILL:
+            return fault
+        late = f'the controller itself had stood still for {stood:.3f} s'
         cause = 'a busy machine, or a message that waited to be sent'
         return ControlFault(fault.code, f'{fault}; {late}: {cause}')
 
@@ -354,6 +359,7 @@ class ControlLoop:
         if str(self._states.bad) != str(fault):  # once, if it stays
             traceback.print_exception(error)
         self._states.bad = fault
+        self._began, self._overdue = time.monotonic(), 0.0  # the error is the reason
         self._fail(fault)
         self._stop.wait(LONGEST_WAIT)
 
@@ -366,6 +372,7 @@ class ControlLoop:
             self.watch()
             return time.monotonic()
         deadline = self._sleep_until(deadline + self._period)
+        self._began = time.monotonic()
         self.take_states()
         self.watch()
         self.cycle(time.monotonic() - deadline)

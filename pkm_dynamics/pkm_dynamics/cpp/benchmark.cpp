@@ -1,5 +1,5 @@
 // How long the functions of '@name@' take: mean, quantiles and worst of a million calls in a row.
-// What the rarest add is the system's: without a real-time thread it interrupts.
+// The largest times come from the system, which interrupts a thread that is not a real-time one.
 #include "@name@_model.hpp"
 #if __has_include("@name@_controller.hpp")
 #include "@name@_controller.hpp"
@@ -46,10 +46,13 @@ int measured(const char* what, int count, Call call) {
     }
     total += taken[cycle];
   }
-  if (taken.empty()) return 0;
+  if (taken.empty()) {
+    std::printf("%s: no call\n", what);
+    return 1;
+  }
   std::sort(taken.begin(), taken.end());
   const auto below = [&](double share) {
-    return taken[static_cast<std::size_t>(share * (count - 1))];
+    return taken[static_cast<std::size_t>(std::ceil(share * (count - 1)))];
   };
   std::printf("%s [us]: %.2f mean, %.2f median, %.2f 99.9 %%, %.2f 99.999 %%, %.2f worst of %d\n",
               what, total / count, below(0.5), below(0.999), below(0.99999), below(1.0), count);

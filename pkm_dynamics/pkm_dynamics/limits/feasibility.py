@@ -31,10 +31,10 @@ Moving = Trajectory | Execution | PacedExecution
 Checked = PlatformMotion | Moving
 
 BLOCK = 4096  # samples that are judged at once: enough for the kernels, little memory
-# Where the platform cannot take every pose, solving takes 40 times as long: little is won by more
-# at once, and one that it cannot take is found before those behind it are tried.
-RESTRICTED_BLOCK = 512
 OVERLAP = 2  # samples of a block that are the next one's, too: an apex needs its neighbours
+# Samples that are tried first where the platform cannot take every pose: one that it cannot take
+# costs as much as a hundred others, and a path that cannot be followed mostly breaks off early.
+PROBED = 512
 
 
 def check_feasibility(
@@ -122,15 +122,22 @@ def _block_margins(
 ) -> list[Margin]:
     """Return the margins of one block; up to the first sample that does not assemble."""
     count = len(instants)
+    probed = 0 if limits.model.platform_determines_joints or count <= PROBED else PROBED
     found: list[Margin] = []
     while count > 0:
         try:
+            if probed:
+                limits.model.with_joint_states(evaluate(probed))
             block = evaluate(count)
             pose = limits.pose_margins(block, instants[:count])
             return found + pose + limits.margins(block, instants[:count], parameters)
         except KinematicsError as error:
+            first = int(error.samples[0]) if len(error.samples) else 0
+            if probed and first == 0:
+                probed = 0  # may still be found from samples behind those
+                continue
             # What fails again fails earlier: the kinematics of some samples, then a singularity.
-            count = int(error.samples[0]) if len(error.samples) else 0
+            count, probed = first, 0
             broken = Margin(ASSEMBLED, -np.inf, np.nan, 0.0, 'platform', float(instants[count]), '')
             found = [broken, *_commanded_stroke(limits, motion, instants)]
     return found
@@ -143,7 +150,6 @@ def _blocks(
 
     Blocks overlap by `OVERLAP` samples.
     """
-    size = block_size(model)
     if isinstance(motion, PlatformMotion):
         count = len(motion.position)
         instants = (
@@ -153,19 +159,14 @@ def _blocks(
             raise TrajectoryError(
                 f'a motion of {count} samples needs as many times, got {instants.shape}'
             )
-        for part in _parts(count, size):
+        for part in _parts(count):
             yield instants[part], lambda n, part=part: motion[part][:n]  # type: ignore[misc]
         return
     moving, _ = _one_period(motion)
     instants = instants_of(moving, rate)
-    for part in _parts(len(instants), size):
+    for part in _parts(len(instants)):
         chosen = instants[part]
         yield chosen, lambda n, chosen=chosen: moving.motion(chosen[:n], model)  # type: ignore[misc]
-
-
-def block_size(model: ClosedChainModel) -> int:
-    """Number of samples that are judged at once."""
-    return BLOCK if model.platform_determines_joints else RESTRICTED_BLOCK
 
 
 def _trajectory_of(motion: Moving) -> Trajectory:
@@ -193,9 +194,9 @@ def _time_of_whole(motion: Checked) -> Callable[[float], float]:
     return shown
 
 
-def _parts(count: int, size: int) -> Iterator[slice]:
-    for start in range(0, max(count - OVERLAP, 1), size):
-        yield slice(start, start + size + OVERLAP)
+def _parts(count: int) -> Iterator[slice]:
+    for start in range(0, max(count - OVERLAP, 1), BLOCK):
+        yield slice(start, start + BLOCK + OVERLAP)
 
 
 def _commanded_stroke(limits: Limits, motion: Checked, time: Floats) -> list[Margin]:
