@@ -25,7 +25,7 @@ LONGEST_WAIT = 0.02  # [s] for a joint state before the watchdog looks again
 # [s] for a robot to come to rest and its brakes to close, beyond what that takes, until commands
 # end anyhow where somebody waits for it
 LONGEST_SHUTDOWN = 3.0
-STOOD_STILL = 0.02  # [s] that the loop itself was late by, from which on a fault of states says so
+STOOD_STILL = 0.05  # [s] that the loop itself was late by, from which on a fault of states says so
 OF_STATES = (ErrorCode.STATE_TIMEOUT, ErrorCode.BAD_STATE)
 
 
