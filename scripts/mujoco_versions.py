@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from page_tables import put_table
 
 import pkm_description
 from pkm_bringup.simulator_files import KEYFRAME, holding_forces
@@ -24,7 +25,7 @@ from pkm_dynamics import ClosedChainModel
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / 'pkm_description' / 'doc' / 'exporters.md'
-BEGIN, END = '<!-- versions of MuJoCo -->\n', '<!-- end of the table -->'
+BEGIN = '<!-- versions of MuJoCo -->'
 VERSIONS = ('3.3.0', '3.3.7', '3.8.1', '3.12.0', '3.17.0', '4.0.0')
 DURATION = 0.2  # [s] in which gravity alone moves a robot by 0.2 m
 # Runs with the version alone: reads the robots, prints what moved [m, rad] and opened [m, rad].
@@ -108,9 +109,7 @@ def main(versions: list[str]) -> None:
     for version in versions or VERSIONS:
         lines.append(row(given, version))
         print(lines[-1], flush=True)
-    text = PAGE.read_text(encoding='utf-8')
-    before, rest = text.split(BEGIN)
-    PAGE.write_text(before + BEGIN + '\n'.join(lines) + '\n' + END + rest.split(END)[1])
+    put_table(PAGE, BEGIN, lines)
 
 
 if __name__ == '__main__':

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from page_tables import put_table
 
 import pkm_description
 from pkm_bringup.export_parity import MOTIONS, export_parity
@@ -29,7 +30,7 @@ from pkm_identification.result.identified_robot import identified_robot
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / 'pkm_bringup' / 'doc' / 'workflow.md'
-BEGIN, END = '<!-- parity of exports -->\n', '<!-- end of the table -->'
+BEGIN = '<!-- parity of exports -->'
 NOISE = 0.01  # of the forces' own spread
 PERIODS, SAMPLES = 2, 2000  # of the excitation; samples a period
 # The form `gazebo` of SDF has heavier stand-ins and rotors with angular momentum.
@@ -94,9 +95,7 @@ def main(names: list[str]) -> None:
     for name in names or shipped_excitations():
         lines.append(row(name))
         print(lines[-1], flush=True)
-    text = PAGE.read_text(encoding='utf-8')
-    before, rest = text.split(BEGIN)
-    PAGE.write_text(before + BEGIN + '\n'.join(lines) + '\n' + END + rest.split(END)[1])
+    put_table(PAGE, BEGIN, lines)
 
 
 if __name__ == '__main__':

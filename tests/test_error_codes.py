@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections import Counter
-from pathlib import Path
 
 import pytest
+import write_error_codes as writer
 
 from pkm_bringup.cli import main
 from pkm_bringup.exit_status import ExitStatus
 from pkm_control.control_types import ErrorCode
 from pkm_identification.requests.refusal import Code as RefusalCode
-
-ROOT = Path(__file__).resolve().parents[1]
-SPEC = importlib.util.spec_from_file_location(
-    'write_error_codes', ROOT / 'scripts' / 'write_error_codes.py'
-)
-assert SPEC is not None and SPEC.loader is not None
-writer = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(writer)
 
 
 def test_the_page_is_current() -> None:

@@ -1,9 +1,7 @@
 """What ros2_control gets of a robot, against what MuJoCo and Pinocchio make of it."""
 
-import importlib.util
-from pathlib import Path
-
 import mujoco
+import mujoco_versions as script
 import pinocchio
 import pytest
 import yaml
@@ -15,12 +13,6 @@ from pkm_description.errors import ExportError
 from pkm_description.exporters import build_mjcf
 from pkm_description.exporters.ros2_control import build_controllers, build_ros2_control_urdf
 
-ROOT = Path(__file__).resolve().parents[2]
-SPEC = importlib.util.spec_from_file_location(
-    'mujoco_versions', ROOT / 'scripts' / 'mujoco_versions.py'
-)
-script = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(script)
 DRIVEN = [name for name in pkm_description.library() if name != 'cart_pendulum']
 
 
