@@ -288,8 +288,9 @@ def identify_prepared(
         parameters = with_new_names(parameters, model, extended)
         model = extended
         estimator, own = estimator_with_laws(estimator, own, chosen)
-        fixed = {**parameters['fixed'], **dict.fromkeys(chosen.without, 0.0)}
-        parameters = {**parameters, 'fixed': fixed}
+        if chosen.without:
+            fixed = {**parameters['fixed'], **dict.fromkeys(chosen.without, 0.0)}
+            parameters = {**parameters, 'fixed': fixed}
 
     def solve(model: ClosedChainModel, parameters: ParameterOptions) -> Solution:
         report(Phase.BUILDING, 0.15)

@@ -9,14 +9,16 @@ import pytest
 from chances import spread_range
 from scipy.stats import chi2
 
+import pkm_description
 from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify, validate
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.source import Source
 from pkm_identification.quality import Quality
 from pkm_identification.signals import SignalOptions, process
 from pkm_identification.signals.averaging import average
-from pkm_identification.signals.bands import HarmonicBand
+from pkm_identification.signals.bands import BLOCK, HarmonicBand
 from pkm_identification.signals.folding import fold, low_harmonics, settling_spectra
 from pkm_identification.signals.fourier import fit
 from pkm_identification.signals.noise import (
@@ -277,6 +279,24 @@ def test_friction_steps_are_filtered_as_often_as_the_forces(slider_model, motion
     error = (rows @ truth - measured).std(axis=0)
     coulomb = np.array([4.0, 6.0])
     assert (error < 0.02 * coulomb).all()
+
+
+@pytest.mark.parametrize('count', [900, 12000])
+def test_short_signals_keep_their_motion(motion, count):
+    """That of the last model and of these samples alone; of many samples it would be large."""
+    model, other = (ClosedChainModel(pkm_description.load('rps_upv')) for _ in range(2))
+    time = np.arange(count) * 1e-3
+    q = model.home_actuators + 1e-2 * np.sin(time[:, None] * np.arange(3, 3 + model.n_a))
+    data = Recording.from_arrays(time, model.actuated_joints, q, np.ones_like(q))
+    signals = process(data, SignalOptions(method='filter', cutoff=14.0, bad_samples='keep'))
+    first = signals.motion(model)
+    assert (signals.motion(model, slice(0, len(signals))) is first) == (len(signals) <= BLOCK)
+    part = signals.motion(model, slice(10, 20))
+    assert np.allclose(part.position, signals.motion(model).position[10:20], rtol=0, atol=1e-9)
+    late = signals.with_samples(positions=signals.positions[::-1])
+    assert not np.allclose(late.motion(model).position, first.position)
+    assert signals.motion(other) is not first
+    assert signals.motion(model) is not first
 
 
 @pytest.mark.parametrize('delay', [-0.3, 0.2])

@@ -29,15 +29,15 @@ def holding_friction(
     if not len(q):
         q, joints = model.home_actuators[None], model.home_joints[None]
     rubbing = np.where(model.parameter_mask('friction'), standard, 0.0)
-    still = np.zeros_like(q)
-    sides = []
-    for sign in (1.0, -1.0):
-        forces = np.zeros_like(q)
-        for axis, rate in enumerate(np.diag(sign * slow)):
-            creeping = model.motion_from_actuators(q, still + rate, still, joints)
-            forces[:, axis] = model.inverse_dynamics(creeping, rubbing)[:, axis]
-        if friction is not None:
-            forces += friction.forces(sign * slow[None])
-        sides.append(np.maximum(sign * forces, 0.0))
-    forwards, backwards = sides
+    count, both = len(q), np.concatenate([q, q])  # forwards, then backwards
+    still, forces = np.zeros_like(both), np.zeros_like(both)
+    for axis, rate in enumerate(slow):
+        rates = np.zeros_like(both)
+        rates[:count, axis], rates[count:, axis] = rate, -rate
+        creeping = model.motion_from_actuators(both, rates, still, np.tile(joints, (2, 1)))
+        forces[:, axis] = model.inverse_dynamics(creeping, rubbing)[:, axis]
+    if friction is not None:
+        forces[:count] += friction.forces(slow[None])
+        forces[count:] += friction.forces(-slow[None])
+    forwards, backwards = np.maximum(forces[:count], 0.0), np.maximum(-forces[count:], 0.0)
     return np.sqrt(np.mean(forwards**2 - forwards * backwards + backwards**2, axis=0))

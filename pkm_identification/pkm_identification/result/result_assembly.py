@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,6 @@ from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.noise import Noise
-from pkm_identification.signals.signals import Samples, SampleSource
 
 HEAD = 5_000  # samples at the beginning of a recording that is too long for memory
 COMPARED = 500  # of them, whose forces are compared with the described ones
@@ -179,7 +179,7 @@ def _of_recording(
 
     quality = signals.quality
     if quality is not None:
-        for defect in _unlike_robot(model, data, signals.samples, quality):
+        for defect in _unlike_robot(model, data, signals, quality):
             quality = quality.with_defect(defect)
     force_noise = signals.force_noise
     return DataDiagnostics(
@@ -195,18 +195,19 @@ def _of_recording(
 
 
 def _unlike_robot(
-    model: ClosedChainModel, data: Recording, samples: Samples | SampleSource, quality: Quality
+    model: ClosedChainModel, data: Recording, signals: Signals, quality: Quality
 ) -> list[Defect]:
     """Find positions, forces and stamps that the described robot cannot have."""
     names, lower, upper = data.joint_names, np.asarray(model.lower), np.asarray(model.upper)
     found = stroke_defects(data.source, names, lower, upper)
-    known = samples if isinstance(samples, Samples) else samples.rows(slice(0, HEAD))
-    some = known.rows(slice(None, None, max(len(known) // COMPARED, 1)))
+    if signals.is_long:
+        signals = replace(signals, samples=signals.samples.rows(slice(0, HEAD)))
+    some = slice(None, None, max(len(signals) // COMPARED, 1))
+    forces = signals.forces[some]
     if not any(each.kind == 'rate' for each in quality.defects):
         found += slow_rate_defects(data.interval, len(data))
     if data.effort_limits is not None:
-        found += force_limit_defects(some.forces, names, data.effort_limits)
-    motion = model.motion_from_actuators(some.positions, some.velocities, some.accelerations)
-    described = model.inverse_dynamics(motion)
+        found += force_limit_defects(forces, names, data.effort_limits)
+    described = model.inverse_dynamics(signals.motion(model, some))
     constants = np.asarray(model.force_constants)
-    return found + described_force_defects(some.forces, described, names, constants)
+    return found + described_force_defects(forces, described, names, constants)

@@ -15,7 +15,7 @@ from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.quality.position_range import why_impossible
 from pkm_identification.quality.report import Quality
 from pkm_identification.signals import fourier
-from pkm_identification.signals.bands import Band, FilterBand, HarmonicBand
+from pkm_identification.signals.bands import BLOCK, Band, FilterBand, HarmonicBand
 from pkm_identification.signals.folding import Folded
 from pkm_identification.signals.noise import Noise
 
@@ -177,6 +177,10 @@ class Signals:
     _states: dict[DriveStates, Array] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
+    # of all samples, of the last model that asked; of few samples only
+    _motion: dict[ClosedChainModel, PlatformMotion] = field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -235,6 +239,16 @@ class Signals:
         With the states of its drives, which the samples before these have made. KinematicsError
         where the robot cannot be there.
         """
+        is_kept = len(self) <= BLOCK and rows.indices(len(self)) == (0, len(self), 1)
+        if is_kept and model in self._motion:
+            return self._motion[model]
+        found = self._motion_of(model, rows)
+        if is_kept:
+            self._motion.clear()
+            self._motion[model] = found
+        return found
+
+    def _motion_of(self, model: ClosedChainModel, rows: slice) -> PlatformMotion:
         positions = self.positions[rows]
         try:
             found = model.motion_from_actuators(
