@@ -55,6 +55,13 @@ _usual = f'of the design, else {DEFAULT_RAMP:g}'
 RAMP_TIME = Option('ramp_time', POSITIVE, 'from rest to full speed and back', None, 's', _usual)
 _drawn = 'motion, margins, expected standard deviations; must not exist'
 PLOT = Option('plot', TEXT, f'picture ({", ".join(PICTURES)}): {_drawn}', metavar='PICTURE')
+FORCES_OF = Option(
+    'model',
+    TEXT,
+    'whose forces the efforts are: nominal or a model file, SI units',
+    'nominal',
+    metavar='nominal|MODEL',
+)
 FEEDFORWARD = Option(
     'feedforward',
     TEXT,

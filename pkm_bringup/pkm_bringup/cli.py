@@ -27,6 +27,7 @@ VERBS = (
     'excite',
     'simulate',
     'goal',
+    'guard',
     'data',
     'identify',
     'identify-all',

@@ -8,6 +8,7 @@ the status of the action and from the controller's state, what it returns is sen
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 
 import numpy as np
@@ -26,6 +27,11 @@ class GoalEnd(Enum):
     SUCCEEDED = 4
     CANCELED = 5
     ABORTED = 6
+
+
+UNDER_WAY = (1, 2, 3)  # accepted, executing, canceling
+ENDED = tuple(each.value for each in GoalEnd)
+KEPT = 100  # identifiers of holds: the status lists goals for some time after their end
 
 
 class Guard(Enum):
@@ -70,6 +76,10 @@ class TrajectoryGuard:
             raise TrajectoryError(f'the reference must be {self.model.n_a} finite positions')
         self._held = found
 
+    def silent(self) -> None:
+        """Tell that no states come: where the controller wants the joints is not known any more."""
+        self._held = None
+
     def accepted(self) -> None:
         """Tell that the controller took a goal of somebody: its efforts bear the weight."""
         self.state, self.failures = Guard.MOVING, 0
@@ -104,6 +114,50 @@ class TrajectoryGuard:
 
     def _hold(self) -> EffortTrajectory:
         if self._held is None:
-            raise TrajectoryError('no state of the controller came yet: where it holds is unknown')
+            self.state = Guard.LOST
+            raise TrajectoryError('no state of the controller comes: where it holds is unknown')
         self.state = Guard.HOLDING
         return hold_points(self.model, self.feedforward, self._held)
+
+
+class FollowedGoals:
+    """Reads the goals of an action for a guard, from their status as it is published.
+
+    A goal of somebody that takes the place of another one ends that as canceled or aborted, in any
+    order of the messages: only the newest goal counts. What had ended before the first status is
+    left alone: the PID has borne the weight since, and an effort on top of it would lift the robot.
+    """
+
+    def __init__(self, guard: TrajectoryGuard) -> None:
+        self._guard = guard
+        self._known: Mapping[bytes, int] | None = None
+        self._holds: list[bytes] = []  # identifiers, the newest last
+
+    def sent(self, goal: bytes) -> None:
+        """Tell the identifier of a hold, before it is sent."""
+        self._holds = [*self._holds[-KEPT:], goal]
+
+    def unanswered(self, goal: bytes) -> EffortTrajectory | None:
+        """Tell that a hold was refused, or not answered in time; return the next attempt."""
+        return self._guard.hold_ended(None) if goal == self._holds[-1] else None
+
+    def heard(self, goals: Mapping[bytes, int]) -> EffortTrajectory | None:
+        """Take the status of all goals, the newest last; return the hold to send at once.
+
+        Numbers are those of `action_msgs/msg/GoalStatus`. TrajectoryError as of the guard.
+        """
+        before, self._known = self._known, dict(goals)
+        newest = [goal for goal in goals if goal not in self._holds][-1:]
+        if any(goals[goal] in UNDER_WAY for goal in newest):
+            if self._guard.state is not Guard.MOVING:
+                self._guard.accepted()
+            return None
+        if before is None:
+            return None
+        for goal in newest + self._holds[-1:]:
+            if goals.get(goal) in ENDED and before.get(goal) not in ENDED:
+                end = GoalEnd(goals[goal])
+                told = self._guard.hold_ended if goal in self._holds else self._guard.ended
+                if (hold := told(end)) is not None:
+                    return hold
+        return None

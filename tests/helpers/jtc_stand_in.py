@@ -12,6 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pkm_dynamics.joint_servo.gains import servo_gains
+from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
+
 
 class Desired(NamedTuple):
     """What the controller wants now (n_a,) each."""
@@ -94,3 +97,39 @@ class JtcStandIn:
             return self.points[0][1]
         (t0, first), (t1, second) = self.points[after - 1], self.points[after]
         return quintic(first, second, t1 - t0, time - t0)
+
+
+class JtcRobot:
+    """The simulated robot under the stand-in; its PID is that of the project's servo."""
+
+    def __init__(self, model, feedforward) -> None:
+        self.model, self.feedforward = model, feedforward
+        effects = PlantEffects.from_description(self.model.description)
+        self.plant = SimulatedPlant(self.model.description, effects, seed=3)
+        self.sample = self.plant.sample
+        gains = servo_gains(self.model)
+        limit = 0.2 * np.asarray(self.model.force_limit)
+        integral = 2.0 * gains.proportional  # catches up in half a second
+        self.controller = JtcStandIn(gains.proportional, gains.derivative, integral, limit)
+        self.heights: list[float] = []
+
+    @property
+    def time(self) -> float:
+        return self.sample.time
+
+    def run(self, duration: float) -> None:
+        for _ in range(round(duration * 1000)):
+            # measured speeds as a drive gives them
+            measured = np.array(self.sample.positions), np.array(self.sample.truth_velocities)
+            self.sample = self.plant.step(self.controller.step(self.time, *measured))
+            self.heights.append(float(self.plant.mujoco_data.body('platform').xpos[2]))
+
+    @property
+    def q(self) -> np.ndarray:
+        return np.array(self.sample.positions)
+
+    @property
+    def height_held(self) -> float:
+        """Height [m] of the platform where the controller wants the robot to be."""
+        position, _ = self.model.forward_kinematics(self.controller.desired.position[None])
+        return float(position[0, 2])

@@ -37,11 +37,17 @@ PARAMETERS = {
     '~/set_parameters',
     '~/set_parameters_atomically',
 }
+
+
+def _absolute(node: str, names: set[str]) -> set[str]:
+    return {f'/{node}{name[1:]}' if name.startswith('~') else name for name in names}
+
+
 _C = 'trajectory_controller'
 # What a node in C++ uses besides its own topics.
 _PLAIN = {'publish': LOG, 'subscribe': {'/parameter_events', '/clock'}, 'reply': PARAMETERS}
-# Not nodes of this project. Profiles have the names of the nodes; `operator`, `stop_device` and
-# `robot` stand for whatever runs there.
+# Not nodes of this project, and its guard, whose controller is none. Profiles have the names of the
+# nodes; `operator`, `stop_device` and `robot` stand for whatever runs there.
 OTHERS: dict[str, dict[str, set[str]]] = {
     # the drives of a real robot, instead of `simulated_robot`
     'robot': {
@@ -55,6 +61,13 @@ OTHERS: dict[str, dict[str, set[str]]] = {
         'publish': LOG | {f'{_C}/enabling_device', f'{_C}/protective_stop'},
         'subscribe': {f'{_C}/protective_stop_active', f'{_C}/ready_to_move'},
         'reply': PARAMETERS,
+    },
+    # `pkm guard`, beside a robot that joint_trajectory_controller moves
+    'pkm_guard': {
+        'publish': LOG | {'diagnostics'},
+        'subscribe': {'joint_trajectory_controller/controller_state'},
+        'reply': _absolute('pkm_guard', PARAMETERS),
+        'call': {'joint_trajectory_controller/follow_joint_trajectory'},
     },
     # a person with the commands of ros2
     'operator': {
@@ -118,10 +131,6 @@ def expected(seen: dict[str, Uses]) -> dict[str, Uses]:
         if node in CLIENTS:
             found[node] = {kind: _absolute(node, names) for kind, names in found[node].items()}
     return found
-
-
-def _absolute(node: str, names: set[str]) -> set[str]:
-    return {f'/{node}{name[1:]}' if name.startswith('~') else name for name in names}
 
 
 def enclave_of(node: str) -> str:

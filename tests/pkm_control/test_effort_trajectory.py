@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 import yaml
 from every_model import model_of
-from jtc_stand_in import JtcStandIn
+from jtc_stand_in import JtcRobot
 
 from pkm_control.effort_trajectory import EFFORT_TOLERANCE, goal_text, motion_points, stop_points
 from pkm_control.feedforward import nominal_feedforward
 from pkm_control.trajectory_guard import GoalEnd, TrajectoryGuard
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.joint_servo.gains import servo_gains
-from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.trajectories import CircleTrajectory, Execution
 
 LATE = 0.02  # [s] from a cancel of others until the answer arrives
@@ -88,36 +86,12 @@ def test_every_point_of_the_goal_has_an_effort(palida) -> None:
     np.testing.assert_allclose(times, points.time, atol=1e-9)
 
 
-class Run:
-    """The simulated robot under the stand-in; its PID is that of the project's servo."""
-
-    def __init__(self, palida, points) -> None:
-        self.model, self.feedforward, _ = palida
-        effects = PlantEffects.from_description(self.model.description)
-        self.plant = SimulatedPlant(self.model.description, effects, seed=3)
-        self.sample = self.plant.sample
-        gains = servo_gains(self.model)
-        limit = 0.2 * np.asarray(self.model.force_limit)
-        integral = 2.0 * gains.proportional  # catches up in half a second
-        self.controller = JtcStandIn(gains.proportional, gains.derivative, integral, limit)
-        self.points = points
-        self.controller.start(self.time, self.points, self.sample.positions)
-        self.heights: list[float] = []
-
-    @property
-    def time(self) -> float:
-        return self.sample.time
-
-    def run(self, duration: float) -> None:
-        for _ in range(round(duration * 1000)):
-            # measured speeds as a drive gives them
-            measured = np.array(self.sample.positions), np.array(self.sample.truth_velocities)
-            self.sample = self.plant.step(self.controller.step(self.time, *measured))
-            self.heights.append(float(self.plant.mujoco_data.body('platform').xpos[2]))
-
-    @property
-    def q(self) -> np.ndarray:
-        return np.array(self.sample.positions)
+def begun(palida, points) -> JtcRobot:
+    """A robot that begins to follow points."""
+    model, feedforward, _ = palida
+    run = JtcRobot(model, feedforward)
+    run.controller.start(run.time, points, run.q)
+    return run
 
 
 def moments(palida) -> np.ndarray:
@@ -125,25 +99,19 @@ def moments(palida) -> np.ndarray:
     return np.sort(random.uniform(0.2, 0.9, MOMENTS)) * palida[2].duration
 
 
-def height_held(run: Run) -> float:
-    """Height [m] of the platform where the controller wants the robot to be."""
-    position, _ = run.model.forward_kinematics(run.controller.desired.position[None])
-    return float(position[0, 2])
-
-
-def settled_sag(run: Run, begin: int) -> float:
+def settled_sag(run: JtcRobot, begin: int) -> float:
     """How far [m] the platform sinks below where it is held, once it no longer swings."""
-    return height_held(run) - float(np.mean(run.heights[begin:]))
+    return run.height_held - float(np.mean(run.heights[begin:]))
 
 
 def test_the_circle_ends_with_its_effort(palida, shown) -> None:
-    run = Run(palida, shown)
+    run = begun(palida, shown)
     run.run(palida[2].duration + 0.3)
-    assert np.abs(run.q - run.points.positions[-1]).max() < 1e-3
-    assert np.abs(run.controller.desired.effort - run.points.efforts[-1]).max() == 0.0
+    assert np.abs(run.q - shown.positions[-1]).max() < 1e-3
+    assert np.abs(run.controller.desired.effort - shown.efforts[-1]).max() == 0.0
 
 
-def ended_by(run: Run, way: str) -> GoalEnd:
+def ended_by(run: JtcRobot, way: str) -> GoalEnd:
     """Let somebody's goal end: by their cancel, or by an error beyond a tolerance."""
     if way == 'cancel':
         run.controller.cancel(run.time, run.q)
@@ -154,7 +122,7 @@ def ended_by(run: Run, way: str) -> GoalEnd:
     return GoalEnd.ABORTED
 
 
-def guarded(run: Run, end: GoalEnd) -> None:
+def guarded(run: JtcRobot, end: GoalEnd) -> None:
     """Send the hold of a guard."""
     guard = TrajectoryGuard(run.model, run.feedforward)
     guard.accepted()
@@ -168,7 +136,7 @@ def test_a_goal_that_ends_early_does_not_sag_under_a_stop_or_a_guard(palida, sho
     found: dict[str, list[float]] = {way: [] for way in ways}
     for moment in moments(palida):
         for way, sags in found.items():
-            run = Run(palida, shown)
+            run = begun(palida, shown)
             run.run(moment)
             how, _, answer = way.partition(', ')
             if how == 'stop':

@@ -7,7 +7,7 @@ import pytest
 from every_model import model_of
 
 from pkm_control.feedforward import nominal_feedforward
-from pkm_control.trajectory_guard import GoalEnd, Guard, TrajectoryGuard
+from pkm_control.trajectory_guard import FollowedGoals, GoalEnd, Guard, TrajectoryGuard
 from pkm_description.errors import TrajectoryError
 
 
@@ -67,3 +67,83 @@ def test_where_to_hold_must_be_known(guard):
     for wrong in ([], [1.0, 2.0], [np.nan]):
         with pytest.raises(TrajectoryError, match='1 finite positions'):
             guard.reference(wrong)
+
+
+ACCEPTED, EXECUTING, CANCELING, SUCCEEDED, CANCELED, ABORTED = range(1, 7)
+FIRST, SECOND, HOLD, AGAIN = (bytes([k]) * 16 for k in range(4))
+
+
+@pytest.fixture
+def followed(guard):
+    guard.reference(guard.model.home_actuators)
+    goals = FollowedGoals(guard)
+    assert goals.heard({}) is None
+    return goals
+
+
+@pytest.mark.parametrize('end', [CANCELED, ABORTED])
+@pytest.mark.parametrize('before', [(), (ACCEPTED,), (EXECUTING, CANCELING)])
+def test_a_goal_that_ends_without_effort_is_held_once(guard, followed, end, before):
+    for status in before:
+        assert followed.heard({FIRST: status}) is None
+        assert guard.state is Guard.MOVING
+    assert followed.heard({FIRST: end}) is not None and guard.state is Guard.HOLDING
+    followed.sent(HOLD)
+    for status in (ACCEPTED, SUCCEEDED, SUCCEEDED):
+        assert followed.heard({FIRST: end, HOLD: status}) is None
+        assert guard.state is Guard.HOLDING
+
+
+def test_a_goal_that_succeeds_is_not_held(guard, followed):
+    followed.heard({FIRST: EXECUTING})
+    assert followed.heard({FIRST: SUCCEEDED}) is None and guard.state is Guard.RESTING
+
+
+@pytest.mark.parametrize('late', [False, True])
+def test_a_goal_that_is_replaced_is_not_held(guard, followed, late):
+    followed.heard({FIRST: EXECUTING})
+    first = EXECUTING if late else CANCELED
+    assert followed.heard({FIRST: first, SECOND: ACCEPTED}) is None
+    assert guard.state is Guard.MOVING
+    assert followed.heard({FIRST: first, SECOND: SUCCEEDED}) is None
+    # the end of the old one, told after that of the new one
+    assert followed.heard({FIRST: CANCELED, SECOND: SUCCEEDED}) is None
+    assert guard.state is Guard.RESTING
+
+
+def test_what_ended_before_the_guard_came_is_left_alone(guard):
+    guard.reference(guard.model.home_actuators)
+    goals = FollowedGoals(guard)
+    assert goals.heard({FIRST: ABORTED}) is None and goals.heard({FIRST: ABORTED}) is None
+    assert guard.state is Guard.RESTING
+    goals = FollowedGoals(guard)  # in the middle of a motion
+    assert goals.heard({FIRST: EXECUTING}) is None and guard.state is Guard.MOVING
+    assert goals.heard({FIRST: ABORTED}) is not None
+
+
+def test_a_hold_that_is_aborted_or_not_answered_is_sent_again(guard, followed):
+    followed.heard({FIRST: EXECUTING})
+    assert followed.heard({FIRST: CANCELED}) is not None
+    followed.sent(HOLD)
+    assert followed.heard({FIRST: CANCELED, HOLD: ABORTED}) is not None
+    followed.sent(AGAIN)
+    assert followed.unanswered(HOLD) is None  # an old one
+    assert followed.unanswered(AGAIN) is not None and guard.failures == 2
+
+
+def test_a_goal_after_a_hold_bears_the_weight_itself(guard, followed):
+    followed.heard({FIRST: EXECUTING})
+    followed.heard({FIRST: CANCELED})
+    followed.sent(HOLD)
+    assert followed.heard({FIRST: CANCELED, HOLD: EXECUTING, SECOND: ACCEPTED}) is None
+    assert guard.state is Guard.MOVING
+    assert followed.heard({FIRST: CANCELED, HOLD: ABORTED, SECOND: EXECUTING}) is None
+    assert guard.state is Guard.MOVING
+
+
+def test_a_guard_that_hears_no_states_is_lost(guard, followed):
+    followed.heard({FIRST: EXECUTING})
+    guard.silent()
+    with pytest.raises(TrajectoryError, match='where it holds is unknown'):
+        followed.heard({FIRST: CANCELED})
+    assert guard.state is Guard.LOST

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pkm_bringup.arguments import (
+    FORCES_OF,
     PERIODS_OPTION,
     RAMP_TIME,
     TRAJECTORY,
@@ -32,13 +33,7 @@ def add_parser(subparsers: Any) -> None:
     add_arguments(
         parser,
         Option('output', TEXT, output, metavar='GOAL.yaml', required=True),
-        Option(
-            'model',
-            TEXT,
-            'whose forces the efforts are: nominal or a model file, SI units',
-            'nominal',
-            metavar='nominal|MODEL',
-        ),
+        FORCES_OF,
         Option(
             'rate',
             POSITIVE,
