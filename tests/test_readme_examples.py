@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import importlib
 import io
@@ -15,6 +16,7 @@ import pytest
 from page_examples import blocks, same, write_files
 
 import pkm_description
+from pkm_bringup import cli
 from pkm_description.sidecar import KEYS, parse_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,13 +62,11 @@ def snippets() -> list[Snippet]:
 
 def run_simulations(package: str, code: str, kept: Path) -> None:
     """Make the data that the snippet reads by the `pkm simulate` lines of a README, each once."""
-    from pkm_bringup.cli import main
-
     for line in re.findall(r'^pkm simulate .*$', README[package], re.MULTILINE):
         *arguments, name = shlex.split(line)[1:]
         if f"'{name}'" in code:
             file = kept / f'{package}_{name}'
-            assert file.exists() or main([*arguments, str(file)]) == 0
+            assert file.exists() or cli.main([*arguments, str(file)]) == 0
             shutil.copy(file, name)
 
 
@@ -128,8 +128,6 @@ def test_commands_print_what_the_readme_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The `sh` blocks of pkm_bringup, one after the other in a folder, and `pkm` in the text."""
-    from pkm_bringup.cli import main
-
     monkeypatch.chdir(tmp_path)
     write_files(README['pkm_bringup'], tmp_path)
     found = commands('pkm_bringup')
@@ -140,13 +138,56 @@ def test_commands_print_what_the_readme_says(
             assert line.startswith('pkm ') and status == 0, line
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
-                status = main(shlex.split(line)[1:])
+                status = cli.main(shlex.split(line)[1:])
         broken = expected is not None and 'exceeded by' in expected
         assert status == int(broken)
         assert expected is None or same(printed.getvalue(), expected), printed.getvalue()
     assert (tmp_path / 'second.png').stat().st_size > 10_000
     (line,) = re.findall(r'`pkm (excite check step.csv [^`]*)`', README['pkm_bringup'])
-    assert main(shlex.split(line)) == 0
+    assert cli.main(shlex.split(line)) == 0
+
+
+PAGES = sorted({*ROOT.glob('*.md'), *ROOT.glob('doc/*.md'), *ROOT.glob('pkm_*/**/*.md')})
+
+
+@pytest.fixture(scope='module')
+def verbs() -> dict[str, argparse.ArgumentParser]:
+    """Parsers of all verbs and their actions, by the words that lead to them."""
+    found = {}
+    waiting = [('pkm', cli.build_parser())]
+    while waiting:
+        name, parser = waiting.pop()
+        found[name] = parser
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                waiting += [(f'{name} {word}', child) for word, child in action.choices.items()]
+    return found
+
+
+def verb_of(words: list[str], verbs: dict[str, argparse.ArgumentParser]) -> str:
+    """The longest name of a verb or action that words begin with."""
+    return max((n for n in verbs if words[: len(n.split())] == n.split()), key=len)
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_of_the_page_exist(
+    page: Path, verbs: dict[str, argparse.ArgumentParser], capsys: pytest.CaptureFixture
+) -> None:
+    """Commands in blocks are taken as they are; in the text verbs and options are known."""
+    text = page.read_text().replace('\\\n', ' ')
+    for fence in blocks(text):
+        for line in re.findall(r'^pkm [^\n]*', fence['text'], re.MULTILINE):
+            words = shlex.split(line, comments=True)
+            try:
+                verbs['pkm'].parse_args(words[1:])
+            except SystemExit as end:
+                assert end.code == 0, f'{line}: {capsys.readouterr().err}'
+    for line in re.findall(r'`(pkm [^`]*)`', text):
+        words = line.split()
+        name = verb_of(words, verbs)
+        assert name != 'pkm' or words[1] in ('--help', '...', 'VERB'), line
+        known = verbs[name]._option_string_actions
+        assert set(re.findall(r'(?<![\w-])--[a-z][\w-]*', line)) <= set(known), line
 
 
 # Each entry: what is replaced in the example of pkm_description's README, and by what.
