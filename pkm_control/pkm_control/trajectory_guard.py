@@ -18,7 +18,6 @@ from pkm_control.effort_trajectory import EffortTrajectory, hold_points
 from pkm_control.feedforward import Feedforward
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.array_types import Floats
 
 
 class GoalEnd(Enum):
@@ -29,9 +28,12 @@ class GoalEnd(Enum):
     ABORTED = 6
 
 
-UNDER_WAY = (1, 2, 3)  # accepted, executing, canceling
-ENDED = tuple(each.value for each in GoalEnd)
+UNDER_WAY = (1, 2)  # accepted, executing
+# One that is canceling has lost its effort already; the controller says that it is canceled up to
+# 50 ms later.
+ENDS = {3: GoalEnd.CANCELED, **{each.value: each for each in GoalEnd}}
 KEPT = 100  # identifiers of holds: the status lists goals for some time after their end
+STILL = 1e-6  # [m/s, rad/s] of a reference that rests
 
 
 class Guard(Enum):
@@ -39,8 +41,9 @@ class Guard(Enum):
 
     RESTING = 'the last point of a goal, with its effort, or nothing yet'
     MOVING = 'the efforts of a goal under way'
+    WAITING = 'the PID of the controller alone, until its reference rests and a hold is sent'
     HOLDING = 'a hold of the guard'
-    LOST = 'the PID of the controller alone: holds were refused, somebody must act'
+    LOST = 'the PID of the controller alone: no hold was possible, somebody must act'
 
 
 class TrajectoryGuard:
@@ -62,62 +65,57 @@ class TrajectoryGuard:
         self.attempts = attempts
         self.state = Guard.RESTING
         self.failures = 0
-        self._held: Floats | None = None
 
-    def reference(self, positions: ArrayLike) -> None:
-        """Tell where the controller wants the actuated joints (n_a,) [m, rad], at each state.
+    def reference(self, positions: ArrayLike, velocities: ArrayLike) -> EffortTrajectory | None:
+        """Tell where the controller wants the actuated joints; return the hold to send at once.
 
-        `reference.positions` of `control_msgs/msg/JointTrajectoryControllerState`: after a cancel
-        these are the positions that were measured then. Raises TrajectoryError where they are not
-        finite or not as many as there are joints.
+        Positions and velocities (n_a,) [m, rad, /s] are `reference` of each
+        `control_msgs/msg/JointTrajectoryControllerState`. A hold is sent where the reference rests:
+        after a goal has lost its effort the controller wants the joints where they were measured
+        then, or brakes first, and a state from before that would pull the robot back. Raises
+        TrajectoryError where they are not finite or not as many as there are joints.
         """
-        found = np.array(positions, dtype=float)
-        if found.shape != (self.model.n_a,) or not np.isfinite(found).all():
-            raise TrajectoryError(f'the reference must be {self.model.n_a} finite positions')
-        self._held = found
+        q, rate = (np.array(each, dtype=float) for each in (positions, velocities))
+        for found in (q, rate):
+            if found.shape != (self.model.n_a,) or not np.isfinite(found).all():
+                raise TrajectoryError(
+                    f'the reference must be {self.model.n_a} finite positions and velocities'
+                )
+        if self.state is not Guard.WAITING or np.abs(rate).max() > STILL:
+            return None
+        hold = hold_points(self.model, self.feedforward, q)
+        self.state = Guard.HOLDING
+        return hold
 
-    def silent(self) -> None:
-        """Tell that no states come: where the controller wants the joints is not known any more."""
-        self._held = None
+    def lost(self) -> None:
+        """Tell that nobody knows where to hold: no states come, or the reference does not rest."""
+        self.state = Guard.LOST
 
     def accepted(self) -> None:
         """Tell that the controller took a goal of somebody: its efforts bear the weight."""
         self.state, self.failures = Guard.MOVING, 0
 
-    def ended(self, end: GoalEnd) -> EffortTrajectory | None:
-        """Tell how a goal of somebody ended; return the hold to send at once, None: none is needed.
+    def ended(self, end: GoalEnd) -> None:
+        """Tell how a goal of somebody ended.
 
         A goal that another one replaces ends as aborted, too: tell `accepted` of the new one after
         it, and what was sent in between is replaced in turn.
         """
-        if end is GoalEnd.SUCCEEDED:
-            self.state = Guard.RESTING
-            return None
-        return self._hold()
+        self.state = Guard.RESTING if end is GoalEnd.SUCCEEDED else Guard.WAITING
 
-    def hold_ended(self, end: GoalEnd | None) -> EffortTrajectory | None:
-        """Tell how a hold of the guard ended (None: it was refused); return the next attempt.
+    def hold_ended(self, end: GoalEnd | None) -> None:
+        """Tell how a hold of the guard ended; None: it was refused.
 
         A hold that succeeded keeps its effort. One that failed is sent again, until the guard
         gives up and is `LOST`.
         """
         if self.state is not Guard.HOLDING:
-            return None  # a goal of somebody has taken its place
+            return  # a goal of somebody has taken its place
         if end is GoalEnd.SUCCEEDED:
             self.failures = 0
-            return None
+            return
         self.failures += 1
-        if self.failures >= self.attempts:
-            self.state = Guard.LOST
-            return None
-        return self._hold()
-
-    def _hold(self) -> EffortTrajectory:
-        if self._held is None:
-            self.state = Guard.LOST
-            raise TrajectoryError('no state of the controller comes: where it holds is unknown')
-        self.state = Guard.HOLDING
-        return hold_points(self.model, self.feedforward, self._held)
+        self.state = Guard.LOST if self.failures >= self.attempts else Guard.WAITING
 
 
 class FollowedGoals:
@@ -137,27 +135,26 @@ class FollowedGoals:
         """Tell the identifier of a hold, before it is sent."""
         self._holds = [*self._holds[-KEPT:], goal]
 
-    def unanswered(self, goal: bytes) -> EffortTrajectory | None:
-        """Tell that a hold was refused, or not answered in time; return the next attempt."""
-        return self._guard.hold_ended(None) if goal == self._holds[-1] else None
+    def unanswered(self, goal: bytes) -> None:
+        """Tell that a hold was refused, or not answered in time."""
+        if goal == self._holds[-1]:
+            self._guard.hold_ended(None)
 
-    def heard(self, goals: Mapping[bytes, int]) -> EffortTrajectory | None:
-        """Take the status of all goals, the newest last; return the hold to send at once.
+    def heard(self, goals: Mapping[bytes, int]) -> None:
+        """Take the status of all goals, the newest last.
 
-        Numbers are those of `action_msgs/msg/GoalStatus`. TrajectoryError as of the guard.
+        Numbers are those of `action_msgs/msg/GoalStatus`.
         """
         before, self._known = self._known, dict(goals)
         newest = [goal for goal in goals if goal not in self._holds][-1:]
         if any(goals[goal] in UNDER_WAY for goal in newest):
             if self._guard.state is not Guard.MOVING:
                 self._guard.accepted()
-            return None
+            return
         if before is None:
-            return None
+            return
         for goal in newest + self._holds[-1:]:
-            if goals.get(goal) in ENDED and before.get(goal) not in ENDED:
-                end = GoalEnd(goals[goal])
+            end = ENDS.get(goals.get(goal, 0))
+            if end is not None and before.get(goal, 0) not in ENDS:
                 told = self._guard.hold_ended if goal in self._holds else self._guard.ended
-                if (hold := told(end)) is not None:
-                    return hold
-        return None
+                told(end)

@@ -30,6 +30,7 @@ class JtcNode(Node):
         self.robot = robot
         self.refuses = False
         self.efforts: list[np.ndarray] = []  # of the last point of each goal, as they came
+        self.jumps: list[float] = []  # [m, rad] from what was wanted to the first point of each
         robot.controller.cancel(robot.time, robot.q)
         robot.run(STEP)
         self._goal, self._done, self._ends = None, None, 0.0
@@ -71,6 +72,8 @@ class JtcNode(Node):
             tuple(handle.request.trajectory.joint_names), np.array(at), *arrays
         )
         self.efforts.append(trajectory.efforts[-1])
+        wanted = self.robot.controller.desired.position
+        self.jumps.append(float(np.abs(trajectory.positions[0] - wanted).max()))
         self._done, self._ends = Future(), self.robot.time + at[-1] + SETTLED
         self.robot.controller.start(self.robot.time, trajectory, self.robot.q)
         handle.execute()
@@ -117,6 +120,8 @@ class JtcNode(Node):
                 state = JointTrajectoryControllerState(
                     joint_names=list(self.robot.model.actuated_joints)
                 )
-                state.reference.positions = self.robot.controller.desired.position.tolist()
+                desired = self.robot.controller.desired
+                state.reference.positions = desired.position.tolist()
+                state.reference.velocities = desired.velocity.tolist()
                 self._states.publish(state)
         executor.shutdown()

@@ -14,7 +14,8 @@ from pkm_control.trajectory_guard import GoalEnd, TrajectoryGuard
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories import CircleTrajectory, Execution
 
-LATE = 0.02  # [s] from a cancel of others until the answer arrives
+# [s] until the answer arrives: an abort is told by a timer of 20 Hz, states come at 50 Hz
+LATE = {'cancel': 0.02, 'abort': 0.07}
 MOMENTS = 10
 
 
@@ -126,8 +127,9 @@ def guarded(run: JtcRobot, end: GoalEnd) -> None:
     """Send the hold of a guard."""
     guard = TrajectoryGuard(run.model, run.feedforward)
     guard.accepted()
-    guard.reference(run.controller.desired.position)
-    run.controller.start(run.time, guard.ended(end), run.q)
+    guard.ended(end)
+    desired = run.controller.desired
+    run.controller.start(run.time, guard.reference(desired.position, desired.velocity), run.q)
 
 
 def test_a_goal_that_ends_early_does_not_sag_under_a_stop_or_a_guard(palida, shown, capsys) -> None:
@@ -147,7 +149,7 @@ def test_a_goal_that_ends_early_does_not_sag_under_a_stop_or_a_guard(palida, sho
                 run.run(0.5)
             else:
                 end = ended_by(run, how)
-                run.run(LATE)
+                run.run(LATE[how])
                 if answer == 'hold':
                     guarded(run, end)
                 run.run(0.2)

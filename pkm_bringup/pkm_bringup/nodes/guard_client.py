@@ -29,6 +29,7 @@ ACTION = 'follow_joint_trajectory'
 FIRST = 30.0  # [s] until the controller must be there
 ANSWER = 0.2  # [s] for a hold to be accepted: in it a robot without its effort has fallen far
 STALE = 0.25  # [s] a dozen states at the controller's 50 Hz: older ones do not tell where it is
+PATIENCE = 1.0  # [s] for the reference to rest after a goal: a controller may brake first
 LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
@@ -62,8 +63,8 @@ class GuardClient(GraphClient):
         self._controller, self._kind = controller, FollowJointTrajectory
         self._action = self.action(FollowJointTrajectory, f'{controller}/{ACTION}')
         self._stated = -np.inf  # [s] of the steady clock, when the last state came
-        # hold that waits for its answer: its goal, when it was sent, when the one before has ended
-        self._asked: tuple[bytes, float, float] | None = None
+        self._waited = 0.0  # [s] since when there is no hold though there should be
+        self._asked: tuple[bytes, float] | None = None  # hold without an answer, and since when
         status = f'{controller}/{ACTION}/_action/status'
         state = f'{controller}/controller_state'
         self.node.create_subscription(
@@ -93,54 +94,76 @@ class GuardClient(GraphClient):
     def watch(self) -> None:
         """Listen for a moment."""
         self.spin()
-        if self._asked is not None and time.monotonic() - self._asked[1] > ANSWER:
-            goal, _, ended = self._asked
-            self._say(f'a hold was not answered within {ANSWER:g} s', True)
-            self._next(lambda: self._goals.unanswered(goal), ended)
+        now = time.monotonic()
+        if self._asked is not None and now - self._asked[1] > ANSWER:
+            self._failed(f'a hold was not answered within {ANSWER:g} s')
+        if self.guard.state is not Guard.WAITING:
+            return
+        if now - self._stated > STALE:
+            self._lose('no states of the controller come')
+        elif now - self._waited > PATIENCE:
+            self._lose(f'its reference does not rest within {PATIENCE:g} s')
 
     def _hear_state(self, message: Any) -> None:
-        given = dict(zip(message.joint_names, message.reference.positions, strict=False))
-        names = self.guard.model.actuated_joints
-        positions = [given.get(name, np.nan) for name in names]
-        if np.isfinite(positions).all():
-            self.guard.reference(positions)
-            self._stated = time.monotonic()
+        reference, names = message.reference, self.guard.model.actuated_joints
+        states = [
+            [
+                dict(zip(message.joint_names, values, strict=False)).get(name, np.nan)
+                for name in names
+            ]
+            for values in (reference.positions, reference.velocities)
+        ]
+        if not np.isfinite(states).all():
+            return
+        self._stated = time.monotonic()
+        try:
+            hold = self.guard.reference(*states)
+        except PkmError as error:
+            self._lose(str(error))
+            return
+        if hold is not None:
+            self._send(hold)
 
     def _hear_status(self, message: GoalStatusArray) -> None:
-        now = time.monotonic()
-        if now - self._stated > STALE:
-            self.guard.silent()
         listed = sorted(
             message.status_list,
             key=lambda each: (each.goal_info.stamp.sec, each.goal_info.stamp.nanosec),
         )
-        goals = {bytes(each.goal_info.goal_id.uuid): int(each.status) for each in listed}
+        self._tell(
+            self._goals.heard,
+            {bytes(each.goal_info.goal_id.uuid): int(each.status) for each in listed},
+        )
+
+    def _tell(self, tell: Callable[[Any], None], what: Any) -> None:
+        """Tell the guard something, and say what became of it."""
         before = self.guard.state
-        self._next(lambda: self._goals.heard(goals), now)
-        if before is not Guard.MOVING and self.guard.state is Guard.MOVING:
+        tell(what)
+        now = self.guard.state
+        if now is before:
+            return
+        if now is Guard.WAITING and before is Guard.MOVING:
+            self._waited = time.monotonic()
+        elif now is Guard.MOVING:
             self._asked = None
             self._say('a goal is under way', False)
+        elif now is Guard.LOST:
+            self._lose(f'{self.guard.failures} holds failed')
 
-    def _next(self, tell: Callable[[], EffortTrajectory | None], ended: float) -> None:
-        """Send the hold that the guard asks for, if any; `ended` [s] is when a goal has ended."""
-        before = self.guard.state
-        try:
-            hold = tell()
-        except PkmError as error:
-            self._asked = None
-            self._say(f'nothing holds the robot but the PID: {error}', True)
-            return
-        if hold is not None:
-            self._send(hold, ended)
-        elif before is not Guard.LOST and self.guard.state is Guard.LOST:
-            self._asked = None
-            failures = self.guard.failures
-            self._say(f'nothing holds the robot but the PID: {failures} holds failed', True)
+    def _lose(self, why: str) -> None:
+        self._asked = None
+        self.guard.lost()
+        self._say(f'nothing holds the robot but the PID: {why}', True)
 
-    def _send(self, hold: EffortTrajectory, ended: float) -> None:
+    def _failed(self, why: str) -> None:
+        assert self._asked is not None
+        (goal, _), self._asked = self._asked, None
+        self._say(why, True)
+        self._tell(self._goals.unanswered, goal)
+
+    def _send(self, hold: EffortTrajectory) -> None:
         goal = uuid4().bytes
         self._goals.sent(goal)
-        self._asked = goal, time.monotonic(), ended
+        self._asked = goal, time.monotonic()
         message = self._kind.Goal(trajectory=trajectory_message(hold))
         sent = self._action.send_goal_async(message, goal_uuid=UUID(uuid=list(goal)))
         sent.add_done_callback(lambda done: self._answered(goal, done))
@@ -148,14 +171,12 @@ class GuardClient(GraphClient):
     def _answered(self, goal: bytes, done: Future) -> None:
         if self._asked is None or self._asked[0] != goal:
             return
-        ended = self._asked[2]
         if not done.result().accepted:
-            self._say('a hold was refused', True)
-            self._next(lambda: self._goals.unanswered(goal), ended)
+            self._failed('a hold was refused')
             return
         self._asked = None
         self.holds += 1
-        late = 1e3 * (time.monotonic() - ended)
+        late = 1e3 * (time.monotonic() - self._waited)
         self._say(f'a goal has ended without effort; held again {late:.0f} ms later', False)
 
     def _report(self) -> tuple[str, dict[str, str], bytes]:
