@@ -2,7 +2,7 @@
 
 That controller (ros2_controllers) interpolates positions, velocities and accelerations by quintics
 and efforts linearly, adds a PID on positions, and repeats the last point with its effort at the
-end. On a cancel, an abort or a violated tolerance it holds the measured positions without any
+end. On a cancel, an abort or a violated tolerance it holds the measured positions without that
 effort: a robot that bears its weight by the effort sags until the PID has caught up. A trajectory
 that takes the place of another one keeps its efforts. So whoever wants to stop sends `stop_points`
 instead of a cancel, and answers a cancel or abort of others by `hold_points` at once.

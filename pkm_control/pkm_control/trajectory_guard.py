@@ -18,6 +18,7 @@ from pkm_control.effort_trajectory import EffortTrajectory, hold_points
 from pkm_control.feedforward import Feedforward
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.array_types import Floats
 
 
 class GoalEnd(Enum):
@@ -43,11 +44,13 @@ class Guard(Enum):
     MOVING = 'the efforts of a goal under way'
     WAITING = 'the PID of the controller alone, until its reference rests and a hold is sent'
     HOLDING = 'a hold of the guard'
-    LOST = 'the PID of the controller alone: no hold was possible, somebody must act'
+    LOST = 'the PID of the controller alone, if that: somebody must act'
 
 
 class TrajectoryGuard:
-    """Follows the goals of one controller.
+    """Follows the goals of one controller, all of which carry the efforts of a model.
+
+    The PID bears the weight under a goal without efforts: a hold after it would lift the robot.
 
     Parameters
     ----------
@@ -58,22 +61,24 @@ class TrajectoryGuard:
     """
 
     def __init__(
-        self, model: ClosedChainModel, feedforward: Feedforward, attempts: int = 3
+        self, model: ClosedChainModel, feedforward: Feedforward, attempts: int = 10
     ) -> None:
         self.model = model
         self.feedforward = feedforward
         self.attempts = attempts
         self.state = Guard.RESTING
         self.failures = 0
+        self._wanted: Floats | None = None  # reference of the state before, since it waits
 
     def reference(self, positions: ArrayLike, velocities: ArrayLike) -> EffortTrajectory | None:
         """Tell where the controller wants the actuated joints; return the hold to send at once.
 
         Positions and velocities (n_a,) [m, rad, /s] are `reference` of each
-        `control_msgs/msg/JointTrajectoryControllerState`. A hold is sent where the reference rests:
-        after a goal has lost its effort the controller wants the joints where they were measured
-        then, or brakes first, and a state from before that would pull the robot back. Raises
-        TrajectoryError where they are not finite or not as many as there are joints.
+        `control_msgs/msg/JointTrajectoryControllerState`. A hold is sent where two references in a
+        row are the same and rest: after a goal has lost its effort the controller wants the joints
+        where they were measured then, or brakes first, and a state from before would pull the robot
+        back. Raises TrajectoryError where they are not finite or not as many as there are joints,
+        or the hold takes more than a drive gives.
         """
         q, rate = (np.array(each, dtype=float) for each in (positions, velocities))
         for found in (q, rate):
@@ -81,14 +86,17 @@ class TrajectoryGuard:
                 raise TrajectoryError(
                     f'the reference must be {self.model.n_a} finite positions and velocities'
                 )
-        if self.state is not Guard.WAITING or np.abs(rate).max() > STILL:
+        if self.state is not Guard.WAITING:
             return None
-        hold = hold_points(self.model, self.feedforward, q)
+        before, self._wanted = self._wanted, q
+        if np.abs(rate).max() > STILL or before is None or not np.array_equal(before, q):
+            return None
+        hold = self._within_limits(hold_points(self.model, self.feedforward, q))
         self.state = Guard.HOLDING
         return hold
 
     def lost(self) -> None:
-        """Tell that nobody knows where to hold: no states come, or the reference does not rest."""
+        """Tell that the robot cannot be held: no states come, or the reference does not rest."""
         self.state = Guard.LOST
 
     def accepted(self) -> None:
@@ -101,21 +109,39 @@ class TrajectoryGuard:
         A goal that another one replaces ends as aborted, too: tell `accepted` of the new one after
         it, and what was sent in between is replaced in turn.
         """
-        self.state = Guard.RESTING if end is GoalEnd.SUCCEEDED else Guard.WAITING
+        if end is GoalEnd.SUCCEEDED:
+            self.state = Guard.RESTING
+        else:
+            self._wait()
 
-    def hold_ended(self, end: GoalEnd | None) -> None:
-        """Tell how a hold of the guard ended; None: it was refused.
+    def held(self, is_reached: bool) -> None:
+        """Tell that the controller took a hold, or has reached it."""
+        if self.state is not Guard.MOVING:
+            self.state = Guard.HOLDING
+            self.failures = 0 if is_reached else self.failures
 
-        A hold that succeeded keeps its effort. One that failed is sent again, until the guard
-        gives up and is `LOST`.
-        """
+    def hold_failed(self) -> None:
+        """Tell that a hold was refused, not answered in time, canceled or aborted."""
         if self.state is not Guard.HOLDING:
             return  # a goal of somebody has taken its place
-        if end is GoalEnd.SUCCEEDED:
-            self.failures = 0
-            return
         self.failures += 1
-        self.state = Guard.LOST if self.failures >= self.attempts else Guard.WAITING
+        self._wait()
+        if self.failures >= self.attempts:
+            self.lost()
+
+    def _wait(self) -> None:
+        self.state, self._wanted = Guard.WAITING, None
+
+    def _within_limits(self, hold: EffortTrajectory) -> EffortTrajectory:
+        share = np.abs(hold.efforts[-1]) / self.model.force_limit
+        worst = int(np.argmax(share))
+        if not np.isfinite(hold.efforts).all() or share[worst] > 1.0:
+            joint = self.model.actuated_joints[worst]
+            raise TrajectoryError(
+                f'a hold here takes {hold.efforts[-1, worst]:.3g} N, N m of {joint}, whose limit '
+                f'is {self.model.force_limit[worst]:.3g}'
+            )
+        return hold
 
 
 class FollowedGoals:
@@ -131,14 +157,14 @@ class FollowedGoals:
         self._known: Mapping[bytes, int] | None = None
         self._holds: list[bytes] = []  # identifiers, the newest last
 
+    @property
+    def is_known(self) -> bool:
+        """Whether a status was heard."""
+        return self._known is not None
+
     def sent(self, goal: bytes) -> None:
         """Tell the identifier of a hold, before it is sent."""
         self._holds = [*self._holds[-KEPT:], goal]
-
-    def unanswered(self, goal: bytes) -> None:
-        """Tell that a hold was refused, or not answered in time."""
-        if goal == self._holds[-1]:
-            self._guard.hold_ended(None)
 
     def heard(self, goals: Mapping[bytes, int]) -> None:
         """Take the status of all goals, the newest last.
@@ -153,8 +179,14 @@ class FollowedGoals:
             return
         if before is None:
             return
-        for goal in newest + self._holds[-1:]:
-            end = ENDS.get(goals.get(goal, 0))
-            if end is not None and before.get(goal, 0) not in ENDS:
-                told = self._guard.hold_ended if goal in self._holds else self._guard.ended
-                told(end)
+        for goal in newest:
+            if goals[goal] in ENDS and before.get(goal) not in ENDS:
+                self._guard.ended(ENDS[goals[goal]])
+        for hold in self._holds:
+            status = goals.get(hold)
+            if status is None or status == before.get(hold):
+                continue
+            if status in UNDER_WAY or status == GoalEnd.SUCCEEDED.value:
+                self._guard.held(status not in UNDER_WAY)
+            elif hold == self._holds[-1] and before.get(hold) not in ENDS:
+                self._guard.hold_failed()

@@ -18,7 +18,6 @@ from pkm_control.effort_trajectory import EffortTrajectory
 
 NAME = 'joint_trajectory_controller'
 STEP = 0.005  # [s] of the robot between two looks at the graph
-STATES_EVERY = 4  # steps, as the controller's 50 Hz
 SETTLED = 0.02  # [s] after the last point until a goal has succeeded
 
 
@@ -28,7 +27,8 @@ class JtcNode(Node):
     def __init__(self, robot: JtcRobot) -> None:
         super().__init__(NAME)
         self.robot = robot
-        self.refuses = False
+        self.refuses = self.is_silent = False
+        self.further_joints: list[str] = []
         self.efforts: list[np.ndarray] = []  # of the last point of each goal, as they came
         self.jumps: list[float] = []  # [m, rad] from what was wanted to the first point of each
         robot.controller.cancel(robot.time, robot.q)
@@ -75,7 +75,7 @@ class JtcNode(Node):
         wanted = self.robot.controller.desired.position
         self.jumps.append(float(np.abs(trajectory.positions[0] - wanted).max()))
         self._done, self._ends = Future(), self.robot.time + at[-1] + SETTLED
-        self.robot.controller.start(self.robot.time, trajectory, self.robot.q)
+        self.robot.follow(trajectory)
         handle.execute()
 
     async def _execute(self, handle):
@@ -99,12 +99,13 @@ class JtcNode(Node):
             controller.cancel(self.robot.time, self.robot.q)
             self._finish(goal.canceled)
         elif self.robot.time >= self._ends:
+            controller.succeed()
             self._finish(goal.succeed)
 
     def _run(self) -> None:
         executor = SingleThreadedExecutor()
         executor.add_node(self)
-        begun, first, count = time.monotonic(), self.robot.time, 0
+        begun, first = time.monotonic(), self.robot.time
         while not self._stop.is_set():
             executor.spin_once(timeout_sec=0.0)
             ahead = self.robot.time - first - (time.monotonic() - begun)
@@ -115,13 +116,14 @@ class JtcNode(Node):
                 begun -= ahead
             self.robot.run(STEP)
             self._look()
-            count += 1
-            if count % STATES_EVERY == 0:
-                state = JointTrajectoryControllerState(
-                    joint_names=list(self.robot.model.actuated_joints)
-                )
-                desired = self.robot.controller.desired
-                state.reference.positions = desired.position.tolist()
-                state.reference.velocities = desired.velocity.tolist()
-                self._states.publish(state)
+            if not self.is_silent:
+                self._publish()
         executor.shutdown()
+
+    def _publish(self) -> None:
+        names, desired = self.robot.model.actuated_joints, self.robot.controller.desired
+        state = JointTrajectoryControllerState(joint_names=[*names, *self.further_joints])
+        state.reference.positions = desired.position.tolist()
+        state.reference.velocities = desired.velocity.tolist()
+        state.output.effort = self.robot.controller.command.tolist()
+        self._states.publish(state)

@@ -1,9 +1,10 @@
-"""A joint_trajectory_controller as its documentation describes it, for one process.
+"""A joint_trajectory_controller as its documentation and source describe it, for one process.
 
 Position, velocity and acceleration by quintics, effort on lines, PID with the integral clamped; a
-new trajectory begins where the old one is; the last point stays with its effort; a cancel, and an
-error beyond the tolerance of a path, which aborts its goal, hold the measured positions without
-effort.
+new trajectory begins where the robot is measured, with the present command as its effort; the last
+point stays with its effort; a cancel, and an error beyond the tolerance of a path, which aborts its
+goal, hold the measured positions with the effort of the last goal that succeeded, which is none at
+first.
 """
 
 from __future__ import annotations
@@ -55,23 +56,29 @@ class JtcStandIn:
         self.aborted = False
         self.p, self.d, self.i, self.i_clamp = p, d, i, i_clamp
         self.integral = np.zeros_like(p)
+        self.command = np.zeros_like(p)  # efforts
+        self.hold_effort = np.zeros_like(p)
         self.points: list[tuple[float, Desired]] = []
         self.desired: Desired | None = None
         self.last = 0.0
 
-    def start(self, time: float, trajectory, measured) -> None:
-        """Take a trajectory in place of what there is, from the state that is desired now."""
+    def start(self, time: float, trajectory, measured, velocity) -> None:
+        """Take a trajectory in place of what there is, from what is measured and commanded now."""
         still = np.zeros_like(measured)
-        now = self.desired or Desired(np.array(measured), still, still, still)
+        now = Desired(np.array(measured), np.array(velocity), still, self.command)
         arrays = trajectory.positions, trajectory.velocities, trajectory.accelerations
         rows = zip(trajectory.time, *arrays, trajectory.efforts, strict=True)
         points = [(time + t, Desired(*row)) for t, *row in rows]
         self.points = points if points[0][0] <= time + 1e-9 else [(time, now), *points]
 
+    def succeed(self) -> None:
+        """End a goal at its last point."""
+        self.hold_effort = self.points[-1][1].effort
+
     def cancel(self, time: float, measured) -> None:
-        """Hold what is measured, without effort."""
+        """Hold what is measured."""
         still = np.zeros_like(measured)
-        self.points = [(time, Desired(np.array(measured), still, still, still))]
+        self.points = [(time, Desired(np.array(measured), still, still, self.hold_effort))]
 
     def step(self, time: float, measured, velocity) -> np.ndarray:
         """Efforts for what is measured."""
@@ -85,7 +92,8 @@ class JtcStandIn:
         term = np.clip(self.integral + interval * self.i * error, -self.i_clamp, self.i_clamp)
         self.integral = term
         feedback = self.p * error + term + self.d * (self.desired.velocity - velocity)
-        return self.desired.effort + feedback
+        self.command = self.desired.effort + feedback
+        return self.command
 
     def _desired(self, time: float, measured) -> Desired:
         after = next((k for k, (t, _) in enumerate(self.points) if t > time), len(self.points))
@@ -127,6 +135,11 @@ class JtcRobot:
     @property
     def q(self) -> np.ndarray:
         return np.array(self.sample.positions)
+
+    def follow(self, trajectory) -> None:
+        """Begin a trajectory."""
+        velocity = np.array(self.sample.truth_velocities)
+        self.controller.start(self.time, trajectory, self.q, velocity)
 
     @property
     def height_held(self) -> float:

@@ -131,24 +131,53 @@ def test_a_goal_that_takes_the_place_of_another_needs_no_hold(graph, send) -> No
 
 
 @pytest.mark.ros
-def test_without_the_guard_the_robot_sags_and_lost_holds_are_told(graph, send, monkeypatch) -> None:
+def test_holds_that_are_refused_are_sent_again_while_the_robot_sags(graph, send) -> None:
     guard, node, said = graph
     handle = send()
     node.refuses = True
     handle.cancel_goal_async()
-    assert until(guard, lambda: guard.guard.state is Guard.LOST)
-    begun = node.robot.time
-    assert until(guard, lambda: node.robot.time > begun + 0.1)
-    lost = max(node.robot.height_held - each for each in node.robot.heights[-100:])
-    assert lost > LEAST_SAG
-    bad = [text for text, is_bad in said if is_bad]
-    assert bad == ['a hold was refused'] * 3 + [
-        'nothing holds the robot but the PID: 3 holds failed'
-    ]
-    from pkm_bringup.nodes import guard_client
-
-    monkeypatch.setattr(guard_client, 'STALE', -1.0)  # states that came too long ago
+    assert until(guard, lambda: guard.guard.failures == 2)
+    assert guard.guard.state in (Guard.WAITING, Guard.HOLDING)
     node.refuses = False
-    send().cancel_goal_async()
-    assert until(guard, lambda: len(said) > len(bad) + 2)
-    assert 'no states of the controller come' in said[-1][0] and guard.holds == 0
+    assert until(guard, lambda: guard.holds == 1)
+    assert [text for text, is_bad in said if is_bad] == ['a hold was refused'] * 2
+    handle = send()
+    node.refuses = True
+    begun = node.robot.time
+    handle.cancel_goal_async()
+    assert until(guard, lambda: guard.guard.state is Guard.LOST)
+    after = node.robot.heights[-round((node.robot.time - begun) * 1000) :]
+    assert max(node.robot.height_held - each for each in after) > LEAST_SAG
+    assert said[-1] == ('nothing holds the robot but the PID, if that: 10 holds failed', True)
+
+
+@pytest.mark.ros
+def test_a_controller_that_falls_silent_is_told_at_once(graph, send) -> None:
+    guard, node, said = graph
+    send()
+    node.is_silent = True
+    assert until(guard, lambda: guard.guard.state is Guard.LOST)
+    assert 'no states of the controller come' in said[-1][0] and said[-1][1]
+    node.is_silent = False
+    send().cancel_goal_async()  # a goal bears the robot again
+    assert until(guard, lambda: guard.holds == 1)
+
+
+@pytest.mark.ros
+def test_a_controller_that_cannot_be_guarded_is_refused_before_it_matters(palida) -> None:
+    pytest.importorskip('control_msgs')
+    from jtc_node import JtcNode
+    from jtc_stand_in import JtcRobot
+
+    from pkm_bringup.nodes.graph_client import GraphError
+    from pkm_bringup.nodes.guard_client import GuardClient
+
+    model, feedforward, _ = palida
+    with GuardClient(model, feedforward, 'joint_trajectory_controller', print) as guard:
+        node = JtcNode(JtcRobot(model, feedforward))
+        node.further_joints = ['gripper']
+        try:
+            with pytest.raises(GraphError, match='gripper, not the actuated ones of palida'):
+                guard.begin()
+        finally:
+            node.close()

@@ -91,7 +91,7 @@ def begun(palida, points) -> JtcRobot:
     """A robot that begins to follow points."""
     model, feedforward, _ = palida
     run = JtcRobot(model, feedforward)
-    run.controller.start(run.time, points, run.q)
+    run.follow(points)
     return run
 
 
@@ -129,7 +129,9 @@ def guarded(run: JtcRobot, end: GoalEnd) -> None:
     guard.accepted()
     guard.ended(end)
     desired = run.controller.desired
-    run.controller.start(run.time, guard.reference(desired.position, desired.velocity), run.q)
+    for _ in range(2):
+        hold = guard.reference(desired.position, desired.velocity)
+    run.follow(hold)
 
 
 def test_a_goal_that_ends_early_does_not_sag_under_a_stop_or_a_guard(palida, shown, capsys) -> None:
@@ -145,7 +147,7 @@ def test_a_goal_that_ends_early_does_not_sag_under_a_stop_or_a_guard(palida, sho
                 desired = run.controller.desired
                 state = desired.position, desired.velocity
                 points = stop_points(run.model, run.feedforward, *state)
-                run.controller.start(run.time, points, run.q)
+                run.follow(points)
                 run.run(0.5)
             else:
                 end = ended_by(run, how)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -12,6 +11,7 @@ from action_msgs.msg import GoalStatusArray
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.duration import Duration
 from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_action_status_default
+from rclpy.serialization import deserialize_message
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from unique_identifier_msgs.msg import UUID
@@ -27,10 +27,16 @@ from pkm_dynamics import ClosedChainModel
 
 ACTION = 'follow_joint_trajectory'
 FIRST = 30.0  # [s] until the controller must be there
+LATCHED = 1.0  # [s] for the last status, which a controller without goals does not have
 ANSWER = 0.2  # [s] for a hold to be accepted: in it a robot without its effort has fallen far
-STALE = 0.25  # [s] a dozen states at the controller's 50 Hz: older ones do not tell where it is
-PATIENCE = 1.0  # [s] for the reference to rest after a goal: a controller may brake first
+RETRY = 0.1  # [s] from a hold that failed to the next one: a controller may be switching
+# [s] without states, which come at the controller's rate, and looks in a row that find none: after
+# a pause of this process the first ones come before the messages that have waited
+STALE, LOOKS = 0.25, 3
+PATIENCE = 1.0  # [s] for the reference to rest: later the PID has taken the weight over
 LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+MOVES = Guard.MOVING, Guard.WAITING
+UNHELD = Guard.WAITING, Guard.LOST
 
 
 class GuardClient(GraphClient):
@@ -60,18 +66,19 @@ class GuardClient(GraphClient):
         self.guard = TrajectoryGuard(model, feedforward)
         self.holds = 0  # that were accepted
         self._goals, self._say = FollowedGoals(self.guard), say
-        self._controller, self._kind = controller, FollowJointTrajectory
+        self._controller = controller
+        self._goal_type, self._state_type = FollowJointTrajectory, JointTrajectoryControllerState
         self._action = self.action(FollowJointTrajectory, f'{controller}/{ACTION}')
-        self._stated = -np.inf  # [s] of the steady clock, when the last state came
-        self._waited = 0.0  # [s] since when there is no hold though there should be
+        self._state = b''  # the newest
+        self._stated = -np.inf  # [s] of the steady clock, when it came
+        self._silent = 0  # looks in a row that found no states
+        self._waiting = 0.0  # [s] since when a hold is due
         self._asked: tuple[bytes, float] | None = None  # hold without an answer, and since when
-        status = f'{controller}/{ACTION}/_action/status'
-        state = f'{controller}/controller_state'
+        status, state = f'{controller}/{ACTION}/_action/status', f'{controller}/controller_state'
+        told = qos_profile_action_status_default
+        self.node.create_subscription(GoalStatusArray, status, self._hear_status, told)
         self.node.create_subscription(
-            GoalStatusArray, status, self._hear_status, qos_profile_action_status_default
-        )
-        self.node.create_subscription(
-            JointTrajectoryControllerState, state, self._hear_state, LATEST
+            JointTrajectoryControllerState, state, self._hear_state, LATEST, raw=True
         )
         publish_diagnostics(self.node, model.description.name, self._report)
 
@@ -80,16 +87,26 @@ class GuardClient(GraphClient):
 
         The first hold that is computed loads the kernels, which takes a third of a second.
         """
-        hold_points(self.guard.model, self.guard.feedforward, self.guard.model.home_actuators)
+        model = self.guard.model
+        hold_points(model, self.guard.feedforward, model.home_actuators)
+        topic = f'{self._controller}/controller_state'
         if not self.wait(self._action.server_is_ready, FIRST):
             raise GraphError(
                 f"no controller serves '{self._controller}/{ACTION}' after {FIRST:g} s"
             )
-        if not self.wait(lambda: self._stated > 0.0, FIRST):
+        if not self.wait(lambda: bool(self._state), FIRST):
+            raise GraphError(f"no states on '{topic}' after {FIRST:g} s: is it active?")
+        message = deserialize_message(self._state, self._state_type)
+        if set(message.joint_names) != set(model.actuated_joints):
             raise GraphError(
-                f'no states with positions of {", ".join(self.guard.model.actuated_joints)} on '
-                f"'{self._controller}/controller_state' after {FIRST:g} s"
+                f"'{topic}' has the joints {', '.join(message.joint_names)}, not the actuated ones "
+                f'of {model.description.name}: {", ".join(model.actuated_joints)}'
             )
+        commands = message.output
+        if not commands.effort and (commands.positions or commands.velocities):
+            raise GraphError(f"'{self._controller}' commands no efforts: it has none to lose")
+        if not self.wait(lambda: self._goals.is_known, LATCHED):
+            self._goals.heard({})  # no goal yet: whatever ends from now on has begun since
 
     def watch(self) -> None:
         """Listen for a moment."""
@@ -97,28 +114,35 @@ class GuardClient(GraphClient):
         now = time.monotonic()
         if self._asked is not None and now - self._asked[1] > ANSWER:
             self._failed(f'a hold was not answered within {ANSWER:g} s')
-        if self.guard.state is not Guard.WAITING:
+        since = max(self._stated, self._waiting)
+        self._silent = self._silent + 1 if now - since > STALE else 0
+        if self.guard.state is Guard.LOST:
             return
-        if now - self._stated > STALE:
+        if self._silent > LOOKS:
             self._lose('no states of the controller come')
-        elif now - self._waited > PATIENCE:
+        elif self.guard.state is Guard.WAITING and now - self._waiting > PATIENCE:
             self._lose(f'its reference does not rest within {PATIENCE:g} s')
 
-    def _hear_state(self, message: Any) -> None:
-        reference, names = message.reference, self.guard.model.actuated_joints
-        states = [
-            [
-                dict(zip(message.joint_names, values, strict=False)).get(name, np.nan)
-                for name in names
-            ]
-            for values in (reference.positions, reference.velocities)
-        ]
-        if not np.isfinite(states).all():
+    def linger(self) -> None:
+        """Answer the end of a goal that the same Ctrl-C has canceled."""
+        end = time.monotonic() + PATIENCE
+        while self.guard.state in MOVES and time.monotonic() < end:
+            self.watch()
+
+    def _hear_state(self, data: bytes) -> None:
+        """Note that a state came, hundreds of times a second; read it where a hold is due."""
+        self._state, self._stated = data, time.monotonic()
+        if self.guard.state is not Guard.WAITING or self._stated < self._waiting:
             return
-        self._stated = time.monotonic()
+        message = deserialize_message(data, self._state_type)
+        index = {name: k for k, name in enumerate(message.joint_names)}
+        order = [index[name] for name in self.guard.model.actuated_joints]
+        reference = message.reference
         try:
-            hold = self.guard.reference(*states)
-        except PkmError as error:
+            hold = self.guard.reference(
+                np.array(reference.positions)[order], np.array(reference.velocities)[order]
+            )
+        except (PkmError, IndexError) as error:
             self._lose(str(error))
             return
         if hold is not None:
@@ -129,42 +153,39 @@ class GuardClient(GraphClient):
             message.status_list,
             key=lambda each: (each.goal_info.stamp.sec, each.goal_info.stamp.nanosec),
         )
-        self._tell(
-            self._goals.heard,
-            {bytes(each.goal_info.goal_id.uuid): int(each.status) for each in listed},
-        )
+        goals = {bytes(each.goal_info.goal_id.uuid): int(each.status) for each in listed}
+        self._tell(lambda: self._goals.heard(goals))
 
-    def _tell(self, tell: Callable[[Any], None], what: Any) -> None:
+    def _tell(self, tell: Callable[[], None]) -> None:
         """Tell the guard something, and say what became of it."""
-        before = self.guard.state
-        tell(what)
-        now = self.guard.state
-        if now is before:
-            return
-        if now is Guard.WAITING and before is Guard.MOVING:
-            self._waited = time.monotonic()
-        elif now is Guard.MOVING:
+        before, failures = self.guard.state, self.guard.failures
+        tell()
+        state, now = self.guard.state, time.monotonic()
+        if state is Guard.WAITING and self.guard.failures > failures:
+            self._waiting = now + RETRY
+        elif state is Guard.WAITING and before is not state:
+            self._waiting = now
+        elif state is Guard.MOVING and before is not state:
             self._asked = None
             self._say('a goal is under way', False)
-        elif now is Guard.LOST:
+        elif state is Guard.LOST and before is not state:
             self._lose(f'{self.guard.failures} holds failed')
 
     def _lose(self, why: str) -> None:
         self._asked = None
         self.guard.lost()
-        self._say(f'nothing holds the robot but the PID: {why}', True)
+        self._say(f'nothing holds the robot but the PID, if that: {why}', True)
 
     def _failed(self, why: str) -> None:
-        assert self._asked is not None
-        (goal, _), self._asked = self._asked, None
+        self._asked = None
         self._say(why, True)
-        self._tell(self._goals.unanswered, goal)
+        self._tell(self.guard.hold_failed)
 
     def _send(self, hold: EffortTrajectory) -> None:
         goal = uuid4().bytes
         self._goals.sent(goal)
         self._asked = goal, time.monotonic()
-        message = self._kind.Goal(trajectory=trajectory_message(hold))
+        message = self._goal_type.Goal(trajectory=trajectory_message(hold))
         sent = self._action.send_goal_async(message, goal_uuid=UUID(uuid=list(goal)))
         sent.add_done_callback(lambda done: self._answered(goal, done))
 
@@ -176,16 +197,14 @@ class GuardClient(GraphClient):
             return
         self._asked = None
         self.holds += 1
-        late = 1e3 * (time.monotonic() - self._waited)
+        late = 1e3 * (time.monotonic() - self._waiting)
         self._say(f'a goal has ended without effort; held again {late:.0f} ms later', False)
 
     def _report(self) -> tuple[str, dict[str, str], bytes]:
-        state = self.guard.state
-        level = DiagnosticStatus.ERROR if state is Guard.LOST else DiagnosticStatus.OK
-        if level == DiagnosticStatus.OK and time.monotonic() - self._stated > STALE:
-            level = DiagnosticStatus.WARN
+        state, age = self.guard.state, time.monotonic() - self._stated
+        level = DiagnosticStatus.WARN if state is Guard.WAITING else DiagnosticStatus.OK
+        level = DiagnosticStatus.ERROR if state is Guard.LOST else level
         values = {'state': state.name, 'holds': str(self.holds)}
-        age = time.monotonic() - self._stated
         return state.value, {**values, 'age of the state [s]': f'{age:.3f}'}, level
 
 

@@ -18,8 +18,9 @@ def add_parser(subparsers: Any) -> None:
         help=text,
         description=f'{text}: follows its goals and answers each cancel, abort and violated '
         'tolerance by a goal that holds the robot where it is, with the forces of the model, at '
-        'once. Runs until Ctrl-C; exit status 1 where nothing held the robot at the end. It does '
-        'not see trajectories that are sent by topic.',
+        'once. Runs until Ctrl-C; exit status 1 where nothing held the robot at the end. Only '
+        'where all goals carry efforts (`pkm goal`): after others a hold would lift the robot. '
+        'Trajectories that are sent by topic are not seen.',
     )
     add_robot(parser)
     add_arguments(
@@ -38,9 +39,8 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Guard until interrupted."""
     from pkm_bringup.inputs import load_model
-    from pkm_bringup.nodes.guard_client import GuardClient
+    from pkm_bringup.nodes.guard_client import UNHELD, GuardClient
     from pkm_bringup.offline import feedforward_of
-    from pkm_control.trajectory_guard import Guard
 
     def say(text: str, is_bad: bool) -> None:
         if is_bad:
@@ -60,6 +60,6 @@ def run(arguments: Any) -> int:
             while True:
                 client.watch()
         except KeyboardInterrupt:
-            pass
+            client.linger()
         print_note(f'{client.holds} holds; what bears the robot: {client.guard.state.value}')
-        return int(ExitStatus.ERROR) if client.guard.state is Guard.LOST else 0
+        return int(ExitStatus.ERROR) if client.guard.state in UNHELD else 0
