@@ -38,7 +38,7 @@ class Grade(str, Enum):
     GOOD = 'good'
     USABLE = 'usable'
     POOR = 'poor'
-    UNPROVEN = 'unproven'  # whatever it predicts: the data are too short to tell
+    UNPROVEN = 'unproven'  # whatever it predicts: of other motions the data tell too little
     DOUBTFUL = 'doubtful'  # whatever it predicts: the data cannot be right
 
     @classmethod
@@ -162,6 +162,9 @@ def verdict_of(result: IdentificationResult) -> Verdict | None:
     found = replace(found, grade=Grade.of(found.model_error))
     if found.grade is Grade.POOR:
         return found
+    if limit is Limit.EXCITATION:
+        doubt = f'{"; ".join(reasons)}, and of motions that need them the data tell nothing'
+        return replace(found, grade=Grade.UNPROVEN, doubts=(doubt,), reasons=found.reasons[1:])
     if errors.untested > UNTESTED:
         advice = (LONGER, *(advice if Named.TERM in named else ()))
         return replace(found, grade=Grade.UNPROVEN, doubts=(_too_short(errors),), advice=advice)

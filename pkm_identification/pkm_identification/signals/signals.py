@@ -239,12 +239,11 @@ class Signals:
         With the states of its drives, which the samples before these have made. KinematicsError
         where the robot cannot be there.
         """
-        is_whole = rows.indices(len(self)) == (0, len(self), 1)
-        if model in self._motion:
-            kept = self._motion[model]
-            return kept if is_whole else kept[rows]
+        is_kept = len(self) <= BLOCK and rows.indices(len(self)) == (0, len(self), 1)
+        if is_kept and model in self._motion:
+            return self._motion[model]
         found = self._motion_of(model, rows)
-        if is_whole and len(self) <= BLOCK:
+        if is_kept:
             self._motion.clear()
             self._motion[model] = found
         return found

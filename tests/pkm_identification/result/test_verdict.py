@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import pkm_description
+from pkm_dynamics import ClosedChainModel
 from pkm_identification import Recording, identify, load_result, validate
 from pkm_identification.result.verdict import Grade, Limit, driven_by_friction, verdict_of
 
@@ -125,6 +127,27 @@ def test_a_model_of_too_little_data_is_unproven(record, slider_model):
         assert 0.5 * data.duration < sum(errors.parts) < data.duration
     assert found.line().startswith('unproven model: the data are too short to judge it: ')
     assert found.advice == ('record longer, or several motions',)
+
+
+def test_a_model_of_a_motion_that_shows_little_is_unproven():
+    """However well it predicts that motion: one joint of an arm moves, or all of them."""
+    model = ClosedChainModel(pkm_description.load('serial_arm'))
+    time, random = np.arange(4000) * 2e-3, np.random.default_rng(4)
+    for moving, grade in (([0], Grade.UNPROVEN), (range(model.n_a), Grade.GOOD)):
+        q = np.tile(model.home_actuators, (len(time), 1))
+        for axis in moving:
+            q[:, axis] += 0.3 * np.sin((3.0 + axis) * time) + 0.1 * np.sin((9.0 + axis) * time)
+        qd = np.gradient(q, time, axis=0)
+        motion = model.motion_from_actuators(q, qd, np.gradient(qd, time, axis=0))
+        forces = model.inverse_dynamics(motion)
+        forces += 0.005 * forces.std(axis=0).max() * random.normal(size=forces.shape)
+        data = Recording.from_arrays(time, model.actuated_joints, q, forces)
+        found = verdict_of(identify(data, model, method='filter', cutoff=10.0))
+        assert found.model_error < 0.03 and found.grade is grade, moving
+        if grade is Grade.UNPROVEN:
+            assert found.limit is Limit.EXCITATION
+            assert 'parameters are not determined' in found.doubts[0]
+            assert found.line().count('not determined') == 1
 
 
 def test_an_error_that_nobody_feels_has_no_cause_to_look_for(record, slider_model):
