@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from pkm_bringup.arguments import FEEDFORWARD
 from pkm_bringup.offline import feedforward_of
 from pkm_bringup.views.console import print_note
@@ -16,10 +18,24 @@ from pkm_dynamics.joint_servo.expected_tracking import ErrorResponse, under_serv
 from pkm_dynamics.joint_servo.gains import ServoGains, servo_gains
 from pkm_dynamics.limits.margins import FeasibilityReport
 from pkm_dynamics.trajectories import Execution
+from pkm_identification.excitation import ExcitationDesign
 from pkm_identification.excitation_options import SERVO
 from pkm_identification.requests.check_request import CheckRequest, check_motion, planned_motion
 
 USUAL = SimpleNamespace(**{option.name: option.default for option in (FEEDFORWARD, *SERVO)})
+
+
+def take_servo_of(design: ExcitationDesign | None, arguments: Any) -> None:
+    """Fill what the arguments `SERVO_OF_DESIGN` leave open by the servo that a design was made for.
+
+    By the usual one where there is no design, or it was made without a servo.
+    """
+    limits = {} if design is None else design.origin.get('limits', {})
+    made_for_one = np.isfinite(limits.get('bandwidth', np.inf))
+    for option in SERVO:
+        if getattr(arguments, option.name) is None:
+            known = limits.get(option.name) if made_for_one else None
+            setattr(arguments, option.name, option.default if known is None else known)
 
 
 def servo_of(model: ClosedChainModel, arguments: Any) -> ServoGains:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from math import nextafter
 
@@ -42,6 +43,10 @@ SERVO = (
         'by the unit and the stroke of each joint',
     ),
 )  # that follows a motion without a feedforward
+SERVO_OF_DESIGN = tuple(
+    replace(each, default=None, otherwise=f'that of the design, else {each.default_text}')
+    for each in SERVO
+)
 # Limits of a first motion, for a robot whose masses may be half or twice those of its description:
 # small, slow beside its servo, with room for forces and errors twice as large.
 UNKNOWN = {

@@ -129,6 +129,20 @@ def test_excite_show_agrees_with_the_design(folder, prints):
     assert shown['figures']['standard_deviation'] == pytest.approx(wanted, rel=1e-6)
 
 
+def test_excite_show_takes_the_servo_of_the_design(folder, prints):
+    path = folder / 'stiff.yaml'
+    made = ['--starts', '1', '--candidates', '2', '--iterations', '2', '--harmonics', '4']
+    robot = ['--robot', 'four_bar']
+    prints('excite', 'design', *robot, *made, '--bandwidth', '20', '--output', path)
+
+    def tracking(*servo):
+        margins = json.loads(prints('excite', 'show', path, *robot, '--json', *servo))['margins']
+        return [each for each in margins if 'tracking' in each['constraint']]
+
+    own, told, other = tracking(), tracking('--bandwidth', '20'), tracking('--bandwidth', '10')
+    assert own and own == told != other
+
+
 @pytest.mark.parametrize(
     ('options', 'status', 'message'),
     [

@@ -18,7 +18,7 @@ from pkm_bringup.arguments import (
 )
 from pkm_bringup.outputs import check_output
 from pkm_bringup.views.console import print_json, print_note, progress
-from pkm_identification.excitation_options import NOISE, SERVO
+from pkm_identification.excitation_options import NOISE, SERVO_OF_DESIGN
 from pkm_identification.option import Option
 
 
@@ -37,7 +37,7 @@ def add_parser(subparsers: Any) -> None:
     Option('periods', COUNT, 'that are recorded', 1, '1').add_argument(parser)
     text = f'{NOISE.help}; default: that of the design, else unit'
     parser.add_argument('--noise', choices=NOISE.values.words, help=text)
-    add_arguments(parser, RAMP_TIME, FEEDFORWARD, *SERVO)
+    add_arguments(parser, RAMP_TIME, FEEDFORWARD, *SERVO_OF_DESIGN)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -45,7 +45,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Print figures and margins; write the picture."""
     from pkm_bringup.inputs import load_mechanism
-    from pkm_bringup.servo_arguments import check_followed
+    from pkm_bringup.servo_arguments import check_followed, take_servo_of
     from pkm_bringup.trajectory_inputs import design_of, load_trajectory, ramp_time_of, run_of
     from pkm_bringup.views.excitation_view import excitation_content, print_excitation, runs_text
 
@@ -54,10 +54,11 @@ def run(arguments: Any) -> int:
         model = load_mechanism(arguments.robot, update)
         trajectory = load_trajectory(arguments.file, model)
         ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
+        design = design_of(arguments.file, model)
+        take_servo_of(design, arguments)
         update('margins')
         report = check_followed(run_of(trajectory, ramp), model, arguments)
         update('figures')
-        design = design_of(arguments.file, model)
         given = {'ramp_time': ramp, 'periods': arguments.periods, 'noise': arguments.noise}
         content = excitation_content(model, trajectory, design, report, **given)
         if plot:
