@@ -22,12 +22,11 @@ from pkm_control.feedforward import Feedforward
 from pkm_control.trajectory_guard import FollowedGoals, Guard, TrajectoryGuard
 from pkm_description.errors import PkmError
 from pkm_description.nodes.node_status import publish_diagnostics
-from pkm_description.nodes.transport import avoid_shared_memory
 from pkm_dynamics import ClosedChainModel
 
 ACTION = 'follow_joint_trajectory'
 FIRST = 30.0  # [s] until the controller must be there
-LATCHED = 1.0  # [s] for the last status, which a controller without goals does not have
+LAST_STATUS = 1.0  # [s] for it to come, which a controller without goals does not have
 ANSWER = 0.2  # [s] for a hold to be accepted: in it a robot without its effort has fallen far
 RETRY = 0.1  # [s] from a hold that failed to the next one: a controller may be switching
 # [s] without states, which come at the controller's rate, and looks in a row that find none: after
@@ -61,7 +60,6 @@ class GuardClient(GraphClient):
                 f'the goals of a joint_trajectory_controller need control_msgs: {error}; install '
                 'ros-jazzy-control-msgs'
             ) from error
-        avoid_shared_memory()
         super().__init__('pkm_guard')
         self.guard = TrajectoryGuard(model, feedforward)
         self.holds = 0  # that were accepted
@@ -105,7 +103,7 @@ class GuardClient(GraphClient):
         commands = message.output
         if not commands.effort and (commands.positions or commands.velocities):
             raise GraphError(f"'{self._controller}' commands no efforts: it has none to lose")
-        if not self.wait(lambda: self._goals.is_known, LATCHED):
+        if not self.wait(lambda: self._goals.is_known, LAST_STATUS):
             self._goals.heard({})  # no goal yet: whatever ends from now on has begun since
 
     def watch(self) -> None:
@@ -136,13 +134,11 @@ class GuardClient(GraphClient):
             return
         message = deserialize_message(data, self._state_type)
         index = {name: k for k, name in enumerate(message.joint_names)}
-        order = [index[name] for name in self.guard.model.actuated_joints]
-        reference = message.reference
+        q, rate = (np.array(x) for x in (message.reference.positions, message.reference.velocities))
         try:
-            hold = self.guard.reference(
-                np.array(reference.positions)[order], np.array(reference.velocities)[order]
-            )
-        except (PkmError, IndexError) as error:
+            order = [index[name] for name in self.guard.model.actuated_joints]
+            hold = self.guard.reference(q[order], rate[order])
+        except (PkmError, LookupError) as error:
             self._lose(str(error))
             return
         if hold is not None:

@@ -41,6 +41,7 @@ def run(arguments: Any) -> int:
     from pkm_bringup.inputs import load_model
     from pkm_bringup.nodes.guard_client import UNHELD, GuardClient
     from pkm_bringup.offline import feedforward_of
+    from pkm_description.nodes.transport import avoid_shared_memory
 
     def say(text: str, is_bad: bool) -> None:
         if is_bad:
@@ -50,6 +51,7 @@ def run(arguments: Any) -> int:
 
     model = load_model(arguments.robot)
     feedforward = feedforward_of(model, arguments.model)
+    avoid_shared_memory()  # a controller must not wait for this process
     with GuardClient(model, feedforward, arguments.controller, say) as client:
         client.begin()
         print_note(
