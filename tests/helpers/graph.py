@@ -99,9 +99,19 @@ class Graph:
         self.tester.create_subscription(message_type, topic, self.heard[topic].append, qos)
 
     def until(self, condition, timeout=LONGEST):
-        """Run the nodes until a condition holds; an error when it never does."""
+        """Run the nodes until a condition holds; an error when it never does.
+
+        One on the last message does not hold before the first has come.
+        """
         end = time.monotonic() + timeout
-        while not condition():
+
+        def holds() -> bool:
+            try:
+                return bool(condition())
+            except IndexError:
+                return False
+
+        while not holds():
             if time.monotonic() > end:
                 raise TimeoutError(f'the condition did not come true in {timeout} s')
             self.executor.spin_once(timeout_sec=0.02)
