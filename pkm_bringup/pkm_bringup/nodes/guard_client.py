@@ -22,6 +22,7 @@ from pkm_control.feedforward import Feedforward
 from pkm_control.trajectory_guard import FollowedGoals, Guard, TrajectoryGuard
 from pkm_description.errors import PkmError
 from pkm_description.nodes.node_status import publish_diagnostics
+from pkm_description.nodes.transport import avoid_shared_memory
 from pkm_dynamics import ClosedChainModel
 
 ACTION = 'follow_joint_trajectory'
@@ -41,8 +42,9 @@ UNHELD = Guard.WAITING, Guard.LOST
 class GuardClient(GraphClient):
     """Answers each end of a goal that drops its effort by a hold, at once.
 
-    `say` is called with what happens, and whether it is bad. GraphError where control_msgs is
-    missing, or the controller is.
+    `say` is called with what happens, and whether it is bad. `is_first`: the process has had no
+    node before, and takes the transport for which no controller waits. GraphError where
+    control_msgs is missing, or the controller is.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class GuardClient(GraphClient):
         feedforward: Feedforward,
         controller: str,
         say: Callable[[str, bool], None],
+        is_first: bool = False,
     ) -> None:
         try:
             from control_msgs.action import FollowJointTrajectory
@@ -60,6 +63,8 @@ class GuardClient(GraphClient):
                 f'the goals of a joint_trajectory_controller need control_msgs: {error}; install '
                 'ros-jazzy-control-msgs'
             ) from error
+        if is_first:
+            avoid_shared_memory()
         super().__init__('pkm_guard')
         self.guard = TrajectoryGuard(model, feedforward)
         self.holds = 0  # that were accepted

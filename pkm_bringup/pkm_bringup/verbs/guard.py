@@ -41,7 +41,6 @@ def run(arguments: Any) -> int:
     from pkm_bringup.inputs import load_model
     from pkm_bringup.nodes.guard_client import UNHELD, GuardClient
     from pkm_bringup.offline import feedforward_of
-    from pkm_description.nodes.transport import avoid_shared_memory
 
     def say(text: str, is_bad: bool) -> None:
         if is_bad:
@@ -51,8 +50,7 @@ def run(arguments: Any) -> int:
 
     model = load_model(arguments.robot)
     feedforward = feedforward_of(model, arguments.model)
-    avoid_shared_memory()  # a controller must not wait for this process
-    with GuardClient(model, feedforward, arguments.controller, say) as client:
+    with GuardClient(model, feedforward, arguments.controller, say, is_first=True) as client:
         client.begin()
         print_note(
             f"guards '{arguments.controller}' of {model.description.name}; Ctrl-C ends the guard, "
