@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from page_examples import blocks, same, write_files
+from verb_parsers import parsers
 
 import pkm_description
 from pkm_bringup import cli
@@ -153,15 +154,7 @@ PAGES = sorted({*ROOT.glob('*.md'), *ROOT.glob('doc/*.md'), *ROOT.glob('pkm_*/**
 @pytest.fixture(scope='module')
 def verbs() -> dict[str, argparse.ArgumentParser]:
     """Parsers of all verbs and their actions, by the words that lead to them."""
-    found = {}
-    waiting = [('pkm', cli.build_parser())]
-    while waiting:
-        name, parser = waiting.pop()
-        found[name] = parser
-        for action in parser._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                waiting += [(f'{name} {word}', child) for word, child in action.choices.items()]
-    return found
+    return parsers()
 
 
 def verb_of(words: list[str], verbs: dict[str, argparse.ArgumentParser]) -> str:

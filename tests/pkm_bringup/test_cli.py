@@ -14,6 +14,7 @@ import yaml
 from every_model import model_of
 from excitations import excitation
 from taught_motion import taught
+from verb_parsers import parsers
 
 import pkm_description
 import pkm_identification
@@ -60,19 +61,6 @@ def other_robot(folder):
 
 
 # -- usage --------------------------------------------------------------------
-
-
-def parsers():
-    """All parsers of verbs and subverbs by their program names."""
-
-    def walk(parser):
-        yield parser
-        for action in parser._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                for child in action.choices.values():
-                    yield from walk(child)
-
-    return {parser.prog: parser for parser in walk(cli.build_parser())}
 
 
 def test_all_verbs_are_there():

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from verb_parsers import parsers
 
 from pkm_bringup import cli
 from pkm_bringup.data_arguments import given_loading
@@ -14,19 +15,6 @@ from pkm_identification.excitation_options import SERVO
 from pkm_identification.options import COMMON, LOADING, REDUCTION, SIGNALS, VALIDATION, names
 
 BEFORE = json.loads((Path(__file__).parent / 'verbs_and_options.json').read_text())
-
-
-def parsers() -> dict[str, argparse.ArgumentParser]:
-    """All parsers by the words that lead to them."""
-
-    def walk(parser, name):
-        yield name, parser
-        for action in parser._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                for word, child in action.choices.items():
-                    yield from walk(child, f'{name} {word}')
-
-    return dict(walk(cli.build_parser(), 'pkm'))
 
 
 PARSERS = parsers()
