@@ -398,6 +398,7 @@ def test_export_of_cpp(folder, model_file, capsys, fails):
         'palida_learned.hpp',
         'palida_model.cpp',
         'palida_model.hpp',
+        'palida_parity.cpp',
     ]
     assert ('no real bodies' in said) == (not result.is_physical)
     assert 'not overwritten' in fails(*words)

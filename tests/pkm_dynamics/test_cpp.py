@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from cpp_robot import COMPILERS, foreign_symbols
+from cpp_robot import COMPILERS, WARNINGS, foreign_symbols
 from every_model import model_of
 
 import pkm_description
@@ -199,6 +200,59 @@ def test_nothing_is_allocated_or_thrown(name, compiler, tmp_path) -> None:
     assert foreign_symbols(tmp_path, f'{name}_model.cpp', compiler) == set()
 
 
+def arm_with_memory() -> ClosedChainModel:
+    """An arm whose friction depends on loads and on the past."""
+    arm = model_of('skew_arm').description
+    terms = {'joint1': {'presliding': 0.01}, 'joint2': {'warm_up': {'times': [60.0]}}}
+    arm = pkm_description.with_drive_terms(arm, terms)
+    return ClosedChainModel(pkm_description.with_load_friction(arm, {'joint3': 0.05}))
+
+
+def parity(folder, files, name) -> str:
+    """What the comparison with Python prints, its exit status at the end."""
+    for file, text in files.items():
+        (folder / file).write_text(text)
+    sources = f'{name}_model.cpp', f'{name}_parity.cpp'
+    build = [COMPILERS[-1], '-std=c++17', '-O1', *WARNINGS, *sources, '-o', 'parity']
+    subprocess.run(build, cwd=folder, check=True)
+    run = subprocess.run(['./parity'], cwd=folder, capture_output=True, text=True)
+    return f'{run.stdout}{run.returncode}'
+
+
+@pytest.mark.parametrize('name', ['palida', 'delta', 'geared_arm', 'rippling_five_bar'])
+def test_the_program_beside_compares_with_python(name, tmp_path) -> None:
+    model = model_of(name)
+    name, files = model.description.name, build_cpp(model).files
+    told = parity(tmp_path, files, name)
+    assert told.endswith('\n0') and 'FAILED' not in told
+    rows = 4 if model.platform_determines_joints else 3
+    assert told.count('; 0 refused') == rows
+    assert max(float(each) for each in re.findall(r': (\S+) of the largest', told)) < 1e-10
+
+
+def test_a_compiled_model_of_another_robot_is_seen(tmp_path) -> None:
+    model = model_of('delta')
+    other = replace(model.description, gravity=1.00001 * model.description.gravity)
+    files = {**build_cpp(ClosedChainModel(other)).files}
+    files['delta_parity.cpp'] = build_cpp(model).files['delta_parity.cpp']
+    told = parity(tmp_path, files, 'delta')
+    assert told.endswith('\n1') and told.count('FAILED') == 3
+
+
+def test_the_comparison_knows_friction_laws_and_leaves_out_what_cpp_does(tmp_path) -> None:
+    model = arm_with_memory()
+    name = model.description.name
+    joint = model.actuated_joints[0]
+    laws = {f'{joint}.atan_force': 1.5, f'{joint}.atan_slope': 20.0}
+    v0 = model.description.transition_velocity
+    friction = DriveFriction.from_parameters(laws, model.actuated_joints, v0)
+    told = parity(tmp_path, build_cpp(model, friction).files, name)
+    assert told.endswith('\n0')
+    without = dict(build_cpp(model).files)
+    without[f'{name}_parity.cpp'] = build_cpp(model, friction).files[f'{name}_parity.cpp']
+    assert parity(tmp_path, without, name).endswith('\n1')
+
+
 @pytest.mark.skipif(shutil.which('cmake') is None, reason='no CMake')
 def test_the_package_builds_and_its_benchmark_runs(tmp_path) -> None:
     for file, text in build_cpp(model_of('five_bar')).files.items():
@@ -206,6 +260,7 @@ def test_the_package_builds_and_its_benchmark_runs(tmp_path) -> None:
     for command in (
         ['cmake', '-S', '.', '-B', 'build', '-DPKM_BENCHMARK=ON'],
         ['cmake', '--build', 'build'],
+        ['ctest', '--test-dir', 'build', '--no-tests=error'],
         ['cmake', '--install', 'build', '--prefix', 'installed'],
     ):
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
@@ -228,12 +283,7 @@ def test_robots_that_are_not_driven_in_full() -> None:
 
 
 def test_what_is_left_out_is_named() -> None:
-    arm = model_of('skew_arm').description
-    terms = {'joint1': {'presliding': 0.01}, 'joint2': {'warm_up': {'times': [60.0]}}}
-    extended = pkm_description.with_load_friction(
-        pkm_description.with_drive_terms(arm, terms), {'joint3': 0.05}
-    )
-    losses = build_cpp(ClosedChainModel(extended)).losses
+    losses = build_cpp(arm_with_memory()).losses
     assert [re.search(r"'(\w+)': (\S+)", line).groups() for line in losses] == [
         ('joint3', 'friction'),
         ('joint1', 'presliding'),

@@ -17,6 +17,7 @@ from pkm_description.kinematic_tree import FIXED, FLOATING, PRISMATIC
 from pkm_dynamics.codegen import mechanism_equations as equations
 from pkm_dynamics.codegen.programs import BUILDERS
 from pkm_dynamics.cpp.emitter import filled, function_text, literal
+from pkm_dynamics.cpp.parity import parity_source
 from pkm_dynamics.drive_forces import COSINE, OFFSET, SINE, STIFFNESS
 from pkm_dynamics.friction_laws import LAWS, DriveFriction
 from pkm_dynamics.layout import LARGEST_STEP, LEAST_DETERMINANT, RESIDUAL_TOLERANCE, TURN_TOLERANCE
@@ -60,8 +61,8 @@ def build_cpp(
     Returns
     -------
     CppSources
-        `<robot>_model.hpp` and `.cpp`, and `CMakeLists.txt`. Friction that depends on loads or on
-        the past is left out and named.
+        `<robot>_model.hpp` and `.cpp`, programs that time it and compare it with Python, and
+        `CMakeLists.txt`. Friction that depends on loads or on the past is left out and named.
 
     Raises
     ------
@@ -82,6 +83,7 @@ def build_cpp(
         f'{name}_model.hpp': head + filled(template, writer.header_values()),
         f'{name}_model.cpp': head + writer.source(),
         f'{name}_benchmark.cpp': filled((FOLDER / 'benchmark.cpp').read_text(), {'name': name}),
+        f'{name}_parity.cpp': parity_source(model, friction, name, writer.parameter_names()),
         'CMakeLists.txt': filled((FOLDER / 'CMakeLists.txt').read_text(), {'name': name}),
     }
     return CppSources(files, tuple(writer.losses))
@@ -114,22 +116,24 @@ class _Writer:
 
     def header_values(self) -> dict[str, str]:
         """Values of the header's template."""
-        model = self.model
-        count = self.m.n_parameters + len(self._drives())
-        names = [model.parameter_names[k] for k in range(self.m.n_parameters)]
-        names += [model.drive_forces.names[k] for k in self._drives()]
+        model, names = self.model, self.parameter_names()
         return {
             'name': self.name,
             'guard': f'PKM_{self.name.upper()}_MODEL_HPP',
             'actuators': str(model.n_a),
             'joints': str(len(model.joint_names)),
-            'parameters': str(count),
+            'parameters': str(len(names)),
             'actuator_names': ', '.join(f'"{each}"' for each in model.actuated_joints),
             'actuator_joints': ', '.join(str(int(k)) for k in self.m.actuated_scalar),
             'joint_names': ', '.join(f'"{each}"' for each in model.joint_names),
             'parameter_names': ',\n    '.join(f'"{each}"' for each in names),
             'platform': 'true' if model.platform_determines_joints else 'false',
         }
+
+    def parameter_names(self) -> list[str]:
+        """Names of the parameters that C++ has, in the order of its regressor."""
+        names = [self.model.parameter_names[k] for k in range(self.m.n_parameters)]
+        return names + [self.model.drive_forces.names[k] for k in self._drives()]
 
     def _drives(self) -> list[int]:
         """Terms of the drives that C++ has: all but the warm-up."""

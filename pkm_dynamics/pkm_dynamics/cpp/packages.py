@@ -21,7 +21,7 @@ def in_package(
     """Put the C++ of a robot into the package that a folder of templates describes.
 
     Sources of the package get the robot's name before theirs; its build takes the place of the
-    build without ROS, and of the benchmark.
+    build without ROS, of the benchmark and of the comparison with Python.
     """
     files = {
         path.name if path.suffix not in SOURCES else f'{name}_{path.name}': filled(
@@ -29,7 +29,8 @@ def in_package(
         )
         for path in sorted(templates.iterdir())
     }
-    kept = {key: text for key, text in sources.files.items() if not key.endswith('_benchmark.cpp')}
+    programs = '_benchmark.cpp', '_parity.cpp'
+    kept = {key: text for key, text in sources.files.items() if not key.endswith(programs)}
     return replace(sources, files={**kept, **files})
 
 
