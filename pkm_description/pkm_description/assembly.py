@@ -110,7 +110,9 @@ class Assembly:
 
     def pose_rows(self, configuration: Configuration, target: Pose) -> tuple[Floats, Floats]:
         """Pose of the platform less `target` (6,) [m, rad] and its Jacobian (6, n_v)."""
-        geometry = self.geometry(configuration)
+        return self._pose_rows(self.geometry(configuration), target)
+
+    def _pose_rows(self, geometry: TreeGeometry, target: Pose) -> tuple[Floats, Floats]:
         position, rotation, screws = geometry.position[0], geometry.rotation[0], geometry.screws[0]
         body = self.tree.platform_body
         error = np.concatenate(
@@ -126,17 +128,17 @@ class Assembly:
     def _rows(
         self, configuration: Configuration, target: Pose | None, unwound: bool
     ) -> tuple[Floats, Floats]:
-        residual, jacobian = self.closure(configuration)
+        geometry = self.geometry(configuration)
+        residual, jacobian = geometry.residual()[0], geometry.row_jacobian[0]
         if unwound:
-            self._unwind(configuration, residual, jacobian)
+            self._unwind(geometry, residual, jacobian)
         if target is None:
             return residual, jacobian
-        error, rows = self.pose_rows(configuration, target)
+        error, rows = self._pose_rows(geometry, target)
         return np.concatenate([residual, error]), np.vstack([jacobian, rows])
 
-    def _unwind(self, configuration: Configuration, residual: Floats, jacobian: Floats) -> None:
+    def _unwind(self, geometry: TreeGeometry, residual: Floats, jacobian: Floats) -> None:
         """Put angles in place of the direction rows, which vanish for turned frames too."""
-        geometry = self.geometry(configuration)
         for constraint, rows, r_p, r_c in self.aligned_frames(geometry.rotation[0]):
             if constraint.type == 'revolute':
                 cosine = float((r_p @ constraint.parent_axis) @ (r_c @ constraint.child_axis))

@@ -20,6 +20,7 @@ from pkm_description.xml_elements import MAX_BYTES, refuse_entities
 
 SDF = '.sdf'
 MAX_DEPTH = 20  # includes within includes
+MAX_CALLS = 1000  # of macros, a millisecond each; the largest of the library has 108
 MAX_TOTAL = 4 * MAX_BYTES
 _XACRO = 'http://www.ros.org/wiki/xacro'
 _lock = threading.Lock()  # xacro keeps its state in its module
@@ -151,10 +152,30 @@ def expand_xacro(path: Path, arguments: Mapping[str, str]) -> str:
 
 @contextmanager
 def _guarded(xacro: Any, path: Path) -> Iterator[set[str]]:
-    """Let xacro read files through our checks; yields the arguments that they declare."""
+    """Let xacro read files through our checks; yields the arguments that they declare.
+
+    Macros that call each other and properties that hold each other twice grow without end in a few
+    lines: calls and values are bounded, too.
+    """
     declared: set[str] = set()
-    total = 0
-    original = xacro.parse
+    total = calls = 0
+    original, call, evaluate = xacro.parse, xacro.handle_macro_call, xacro.eval_text
+
+    def handle_macro_call(node: Any, macros: Any, symbols: Any) -> Any:
+        nonlocal calls
+        calls += node.tagName.startswith('xacro:')
+        if calls > MAX_CALLS:
+            raise DescriptionError(
+                f"'{path}' calls macros more than {MAX_CALLS} times, at last "
+                f"'{node.tagName}': one that calls itself without end?"
+            )
+        return call(node, macros, symbols)
+
+    def eval_text(text: str, symbols: Any) -> Any:
+        value = evaluate(text, symbols)
+        if isinstance(value, str) and len(value) > MAX_BYTES:
+            raise DescriptionError(f"'{path}' has a value of more than {MAX_BYTES} characters")
+        return value
 
     def parse(text: Any, filename: str | None = None) -> Any:
         nonlocal total
@@ -182,8 +203,8 @@ def _guarded(xacro: Any, path: Path) -> Iterator[set[str]]:
         return document
 
     with _lock:
-        xacro.parse = parse
+        xacro.parse, xacro.handle_macro_call, xacro.eval_text = parse, handle_macro_call, eval_text
         try:
             yield declared
         finally:
-            xacro.parse = original
+            xacro.parse, xacro.handle_macro_call, xacro.eval_text = original, call, evaluate

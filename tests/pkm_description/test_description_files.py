@@ -53,6 +53,24 @@ def test_arguments_of_what_takes_none(tmp_path):
         load('palida crank:=0.2')
 
 
+def grown(steps: int, first: str, step: str, last: str) -> str:
+    """A xacro file of which each step is twice the one before."""
+    steps_text = ''.join(step.format(k, k - 1) for k in range(1, steps + 1))
+    return f'<robot {XACRO}>{first}{steps_text}{last}</robot>'
+
+
+MACROS = grown(
+    60,
+    '<xacro:macro name="m0"><link name="x"/></xacro:macro>',
+    '<xacro:macro name="m{0}"><xacro:m{1}/><xacro:m{1}/></xacro:macro>',
+    '<xacro:m60/>',
+)
+TEXTS = grown(
+    60,
+    '<xacro:property name="p0" value="ha"/>',
+    '<xacro:property name="p{0}" value="${{p{1}}}${{p{1}}}"/>',
+    '<link name="${p60}"/>',
+)
 LAUGHS = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><robot>&b;</robot>'
 
 
@@ -69,6 +87,8 @@ LAUGHS = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><robot>&b;</robot>'
             f'<robot {XACRO}><xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/></robot>',
             'calls itself without end',
         ),
+        (MACROS, "calls macros more than 1000 times, at last 'xacro:m0'"),
+        (TEXTS, 'has a value of more than 5000000 characters'),
         ('<robot>' + ' ' * 5_000_001 + '</robot>', 'has 5000016 bytes; at most'),
         (f'<robot {XACRO}><xacro:include filename="gone.xacro"/></robot>', 'gone.xacro'),
         ('<robot><link name="a"></robot>', r"parts\.xacro' is not well-formed"),
