@@ -19,7 +19,7 @@ import numpy as np
 from page_tables import put_table
 
 import pkm_description
-from pkm_bringup.simulator_files import KEYFRAME, holding_forces
+from pkm_bringup.exports.simulator_files import KEYFRAME, holding_forces
 from pkm_description.exporters import build_mjcf
 from pkm_dynamics import ClosedChainModel
 

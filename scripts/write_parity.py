@@ -18,7 +18,7 @@ import numpy as np
 from page_tables import put_table
 
 import pkm_description
-from pkm_bringup.export_parity import MOTIONS, export_parity
+from pkm_bringup.exports.export_parity import MOTIONS, export_parity
 from pkm_description import Description
 from pkm_description.description import DriveTerms
 from pkm_description.friction import without_friction

@@ -114,7 +114,7 @@ def simulator(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     there at rest, and only then the trajectory controller takes over.
     """
     check_packages()
-    from pkm_bringup.simulator_files import KEYFRAME, write_mujoco_files
+    from pkm_bringup.exports.simulator_files import KEYFRAME, write_mujoco_files
     from pkm_description.nodes.transport import avoid_shared_memory
 
     udp = dict(os.environ)  # the states of the simulator, too, must not wait for nodes that start

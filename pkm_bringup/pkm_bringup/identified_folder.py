@@ -14,7 +14,7 @@ from typing import Any
 from pkm_bringup.inputs import load_mechanism
 from pkm_bringup.kept import contents_digest
 from pkm_bringup.outputs import OutputError
-from pkm_bringup.studies.runner import LIBRARIES, Runner
+from pkm_bringup.runner import LIBRARIES, Runner
 from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.atomic_write import replace_atomically

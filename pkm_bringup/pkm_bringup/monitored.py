@@ -10,7 +10,7 @@ from typing import Any
 
 from pkm_bringup.inputs import load_model
 from pkm_bringup.kept import kept, sources_digest
-from pkm_bringup.studies.runner import Runner
+from pkm_bringup.runner import Runner
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import load_result
 from pkm_identification.datasets.data_file import file_hash

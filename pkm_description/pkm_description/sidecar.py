@@ -22,6 +22,7 @@ KEYS = (
     *('gravity', 'free_joints', 'redundant_actuation', 'same_design'),
     *('zero_parameters', 'equal_parameters', 'reduced_models'),
     *('friction', 'transition_velocity', 'rotor_inertia', 'drives', 'transmissions', 'side'),
+    'hydraulics',
     *('simulation', 'workspace', 'benchmark_circle', 'sources', 'notes'),
 )
 ABOUT = ('title', 'sources', 'notes')  # what any YAML file may have

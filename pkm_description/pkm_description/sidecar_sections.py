@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pkm_description.actuation.hydraulic_drives import read_hydraulics
 from pkm_description.actuation.redundant_drives import drive_description
 from pkm_description.description import Array, Description
 from pkm_description.errors import DescriptionError
@@ -19,7 +20,7 @@ CIRCLE_KEYS = ('diameter', 'speed', 'tilt', 'tilt_axis')
 
 
 def check_sections(description: Description) -> None:
-    """Check `workspace`, `benchmark_circle` and `simulation`; raises DescriptionError."""
+    """Check these sections and that of hydraulic drives; raises DescriptionError."""
     workspace = read_workspace(description)
     ends = zip('xyz', workspace.lower, description.home.position, workspace.upper, strict=True)
     for axis, low, value, high in ends:
@@ -29,6 +30,7 @@ def check_sections(description: Description) -> None:
             )
     _check_circle(description.sidecar.get('benchmark_circle', {}))
     read_simulation(description)
+    read_hydraulics(description)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from verb_parsers import parsers
 import pkm_description
 import pkm_identification
 from pkm_bringup import cli
-from pkm_bringup.model_export import CPP_FORMS
+from pkm_bringup.exports.model_export import CPP_FORMS
 from pkm_bringup.offline import feedforward_of
 from pkm_bringup.verbs import export
 from pkm_control.learning.learned_force import model_digest

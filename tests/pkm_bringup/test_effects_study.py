@@ -2,8 +2,8 @@
 
 from argparse import Namespace
 
+from pkm_bringup.runner import Runner
 from pkm_bringup.studies import effects_study
-from pkm_bringup.studies.runner import Runner
 from pkm_bringup.views.study_tables import print_effects
 
 

@@ -19,6 +19,7 @@ from every_model import model_of
 
 import pkm_description
 from pkm_bringup import cli, offline
+from pkm_bringup.runner import Runner
 from pkm_bringup.studies import excitation_study
 from pkm_bringup.studies.design_runs import (
     ESTIMATORS,
@@ -30,7 +31,6 @@ from pkm_bringup.studies.design_runs import (
     signals_of,
 )
 from pkm_bringup.studies.excitation_study import run_designs, summary
-from pkm_bringup.studies.runner import Runner
 from pkm_bringup.studies.spread_statistics import agreement, independence
 from pkm_bringup.views.excitation_study_view import findings
 from pkm_description.errors import EstimationError, SimulationError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from every_model import model_of
 
-from pkm_bringup.export_parity import READERS, export_parity
+from pkm_bringup.exports.export_parity import READERS, export_parity
 from pkm_description import build_export
 from pkm_description.exporters import FORMATS
 from pkm_identification import identify, load_excitation

@@ -9,9 +9,9 @@ import pytest
 from every_model import model_of
 
 from pkm_bringup import cli
+from pkm_bringup.runner import Runner
 from pkm_bringup.studies import pendulum_study, uf_pkm_study
 from pkm_bringup.studies.pendulum_study import equations, record, true_parameters
-from pkm_bringup.studies.runner import Runner
 
 
 @pytest.fixture(scope='module')

@@ -18,7 +18,7 @@ import pytest
 
 from pkm_bringup import cli
 from pkm_bringup.outputs import OutputError
-from pkm_bringup.studies.runner import KeptRuns, Runner, SchedulerError
+from pkm_bringup.runner import KeptRuns, Runner, SchedulerError
 from pkm_description.errors import SimulationError
 
 
@@ -130,7 +130,7 @@ def sleep(folder, seed):
 COMMAND = """
 import signal
 from functools import partial
-from pkm_bringup.studies.runner import Runner
+from pkm_bringup.runner import Runner
 from sleeper import sleep
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in jobs of the background

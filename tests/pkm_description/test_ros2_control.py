@@ -8,7 +8,7 @@ import yaml
 from lxml import etree
 
 import pkm_description
-from pkm_bringup.simulator_files import KEYFRAME, write_mujoco_files
+from pkm_bringup.exports.simulator_files import KEYFRAME, write_mujoco_files
 from pkm_description.errors import ExportError
 from pkm_description.exporters import build_mjcf
 from pkm_description.exporters.ros2_control import build_controllers, build_ros2_control_urdf

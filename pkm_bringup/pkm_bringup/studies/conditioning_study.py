@@ -15,8 +15,8 @@ from typing import Any
 
 from pkm_bringup.arguments import COUNT
 from pkm_bringup.inputs import load_model
+from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Output, Study, robot, seed
-from pkm_bringup.studies.runner import Runner
 from pkm_description import Description, Joint
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation

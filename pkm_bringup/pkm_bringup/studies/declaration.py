@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from pkm_bringup.arguments import COUNT, NATURAL, ROBOT, WORKERS
-from pkm_bringup.studies.runner import Runner
+from pkm_bringup.runner import Runner
 from pkm_identification.option import TEXT, Option, Values, choice
 
 Content = dict[str, Any]

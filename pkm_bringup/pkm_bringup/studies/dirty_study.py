@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pkm_bringup.arguments import COUNT, NOT_NEGATIVE, ROBOT
+from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, runs
 from pkm_bringup.studies.plants import (
     SAMPLING_RATE,
@@ -25,7 +26,6 @@ from pkm_bringup.studies.plants import (
     noisy_periods,
     true_base_parameters,
 )
-from pkm_bringup.studies.runner import Runner
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array, Mask

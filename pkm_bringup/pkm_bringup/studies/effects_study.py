@@ -15,6 +15,7 @@ import numpy as np
 
 from pkm_bringup.arguments import COUNT
 from pkm_bringup.offline import effects_of, simulate
+from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, robot, runs
 from pkm_bringup.studies.plants import (
     SETTLING,
@@ -24,7 +25,6 @@ from pkm_bringup.studies.plants import (
     recorded,
     rms,
 )
-from pkm_bringup.studies.runner import Runner
 from pkm_control.feedforward import identified_feedforward, no_feedforward
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset, preset_names

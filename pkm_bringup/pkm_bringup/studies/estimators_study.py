@@ -17,6 +17,7 @@ import numpy as np
 from scipy import stats
 
 from pkm_bringup.arguments import COUNT
+from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, plant, robot, runs
 from pkm_bringup.studies.plants import (
     excitation_of,
@@ -25,7 +26,6 @@ from pkm_bringup.studies.plants import (
     recorded,
     true_base_parameters,
 )
-from pkm_bringup.studies.runner import Runner
 from pkm_dynamics import BaseParameters, ClosedChainModel
 from pkm_dynamics.random_motion import random_motion
 from pkm_dynamics.trajectories import benchmark_circle

@@ -18,6 +18,7 @@ import numpy as np
 from scipy import stats
 
 from pkm_bringup.arguments import COUNT
+from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Output, Study, plant, robot, runs
 from pkm_bringup.studies.design_runs import (
     ESTIMATORS,
@@ -32,7 +33,6 @@ from pkm_bringup.studies.design_runs import (
     signals_of,
 )
 from pkm_bringup.studies.plants import SAMPLING_RATE, model_of, true_base_parameters
-from pkm_bringup.studies.runner import Runner
 from pkm_bringup.studies.spread_statistics import agreement, bias, compare, independence
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import Trajectory

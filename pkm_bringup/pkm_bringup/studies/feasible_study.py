@@ -21,6 +21,7 @@ import numpy as np
 
 from pkm_bringup.arguments import COUNT
 from pkm_bringup.offline import effects_of
+from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, plant, robot, runs
 from pkm_bringup.studies.plants import (
     exact_forces,
@@ -30,7 +31,6 @@ from pkm_bringup.studies.plants import (
     recorded,
     scaled_noise,
 )
-from pkm_bringup.studies.runner import Runner
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import PlantEffects

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from pkm_bringup.arguments import NATURAL
+from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, seed
 from pkm_bringup.studies.real_data.plain_reference import PlainReference
 from pkm_bringup.studies.real_data.real_logs import EvenLog, ForceError, RealLog, logs_of
-from pkm_bringup.studies.runner import Runner
 from pkm_description.errors import EstimationError, PkmError
 from pkm_identification import IdentificationResult, identify, validate
 from pkm_identification.arrays import Array

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, runs
 from pkm_bringup.studies.plants import model_of, rms
-from pkm_bringup.studies.runner import Runner
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset
 from pkm_identification.arrays import Array

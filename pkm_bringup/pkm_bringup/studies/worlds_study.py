@@ -16,6 +16,7 @@ import numpy as np
 
 from pkm_bringup.arguments import COUNT
 from pkm_bringup.offline import dataset_of, measured_arrays
+from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, robot, seed
 from pkm_bringup.studies.plants import (
     SETTLING,
@@ -25,7 +26,6 @@ from pkm_bringup.studies.plants import (
     settled_periods,
     true_base_parameters,
 )
-from pkm_bringup.studies.runner import Runner
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward

@@ -68,7 +68,7 @@ def run(arguments: Any) -> int:
     if arguments.model is None and arguments.to != 'payload':
         exported = pkm_description.build_export(description, *form)
     else:
-        from pkm_bringup.model_export import export_model
+        from pkm_bringup.exports.model_export import export_model
 
         exported, notes = export_model(description, arguments.model, *form)
     files: dict[Path, str] = {output: exported.text}
@@ -96,7 +96,7 @@ def run(arguments: Any) -> int:
 def _write_cpp(arguments: Any) -> int:
     """Write the files of a C++ package into a new folder."""
     import pkm_description
-    from pkm_bringup.model_export import export_cpp
+    from pkm_bringup.exports.model_export import export_cpp
     from pkm_bringup.outputs import check_output, write_output_folder
 
     folder = check_output(arguments.output)

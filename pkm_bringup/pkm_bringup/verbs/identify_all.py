@@ -39,7 +39,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Identify all, and print which model each recording has or what is wrong with it."""
     from pkm_bringup.identified_folder import identify_folder
-    from pkm_bringup.studies.runner import Runner
+    from pkm_bringup.runner import Runner
     from pkm_bringup.views.design_view import design_view
 
     options, loading = given_options(arguments), given_loading(arguments)

@@ -114,7 +114,7 @@ def _report(arguments: Any, found: Any, output: Path | None, plot: Path | None) 
 def _monitored(arguments: Any, memory: Any = None) -> Any:
     from pkm_bringup.inputs import load_model
     from pkm_bringup.monitored import shared_out
-    from pkm_bringup.studies.runner import Runner
+    from pkm_bringup.runner import Runner
     from pkm_bringup.views.design_view import design_view
     from pkm_identification.requests.monitor_request import MonitorRequest, monitor
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from pkm_bringup.arguments import SCHEDULER, add_arguments, add_json
 from pkm_bringup.outputs import OutputError, check_output, write_output_folder
+from pkm_bringup.runner import KeptRuns, Runner, origin_of
 from pkm_bringup.studies.declaration import Content, Output, Study
-from pkm_bringup.studies.runner import KeptRuns, Runner, origin_of
 from pkm_bringup.views.console import json_text, print_json, print_note
 from pkm_bringup.views.design_view import design_view, stop_on_interrupt
 from pkm_dynamics.atomic_write import write_text_atomically
@@ -30,6 +30,7 @@ STUDIES = (
     'effects',
     'monitor',
     'learning',
+    'hydraulics',
     'worlds',
     'real',
 )

@@ -36,6 +36,14 @@ LEARNING: Columns = {
     'taken away': 'taken_away',
     'verdict': lambda row: ', '.join(row['verdicts']).lower(),
 }
+HYDRAULICS: Columns = {
+    'direction': 'direction',
+    'fed forward': 'law',
+    'axes, RMS [mm]': lambda row: _millimetres(row['rms']),
+    'axes, largest [mm]': lambda row: _millimetres(row['largest']),
+    'platform, RMS [mm]': lambda row: _millimetres(row['platform']),
+    'largest signal [%]': ('signal', '.0f%'),
+}
 BOUNDED: Columns = {
     'bounds of': 'told',
     'truth inside': lambda row: f'{row["inside"]} of {row["runs"]}',
@@ -209,6 +217,16 @@ def print_learning(content: Content) -> None:
     for name, rows in content['cases'].items():
         print_columns(rows, LEARNING, f'{content["robot"]}, {name}')
         sys.stdout.write('\n')
+
+
+def _millimetres(value: float | None) -> str:
+    return 'lost' if value is None else f'{1e3 * value:.3f}'
+
+
+def print_hydraulics(content: Content) -> None:
+    """Print the errors of each law."""
+    title = f'{content["robot"]}, spools of {content["valve_frequency"]:g} Hz, gain of the axes '
+    print_columns(content['laws'], HYDRAULICS, f'{title}{content["gain"]:.1f} 1/s')
 
 
 def print_ellipsoid(content: Content) -> None:

@@ -1,1 +1,1 @@
-"""Robots with more drives than degrees of freedom."""
+"""How joints are driven: more drives than degrees of freedom, hydraulic cylinders."""

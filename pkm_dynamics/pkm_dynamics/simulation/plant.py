@@ -143,7 +143,7 @@ class SimulatedPlant:
         self._set_viscous()
         self._follow_loads()
         zero = np.zeros(len(self.actuated_joints))
-        self._sample = self._measure(self.time, self._actuated_positions(), zero, zero)
+        self._sample = self._measure(self.time, self.positions, zero, zero)
         return self._sample
 
     @property
@@ -156,6 +156,16 @@ class SimulatedPlant:
         """The latest sample."""
         return self._sample
 
+    @property
+    def positions(self) -> Floats:
+        """Positions (n_a,) [m, rad] of the actuated joints, without noise."""
+        return np.array(self._positions[self._actuated[0]])
+
+    @property
+    def velocities(self) -> Floats:
+        """Velocities (n_a,) [m/s, rad/s] of the actuated joints, half a substep before them."""
+        return np.array(self._velocities[self._actuated[1]])
+
     def step(self, command: ArrayLike) -> PlantSample:
         """Apply actuator forces (n_a,) [N, N m] for one control interval.
 
@@ -166,7 +176,7 @@ class SimulatedPlant:
         model, data = self.mujoco_model, self.mujoco_data
         sums = self._sums
         sums[:] = 0.0
-        before = self._velocities[self._actuated[1]]
+        before = self.velocities
         for _ in range(self.substeps):
             self._apply(forces)
             if len(self._cut_friction):
@@ -176,7 +186,7 @@ class SimulatedPlant:
             else:
                 mujoco.mj_step(model, data)
             self._follow_loads()
-        after = self._velocities[self._actuated[1]]
+        after = self.velocities
         if not np.isfinite(after).all() or not np.isfinite(data.qacc).all():
             raise SimulationError(
                 f"the simulation of robot '{self.description.name}' diverged at "
@@ -214,7 +224,7 @@ class SimulatedPlant:
         self._steps += 1
         zero = np.zeros(len(self.actuated_joints))
         self._warm_by(zero)
-        self._sample = self._measure(start, self._actuated_positions(), zero, zero)
+        self._sample = self._measure(start, self.positions, zero, zero)
         return self._sample
 
     def closure_gap(self) -> float:
@@ -324,15 +334,12 @@ class SimulatedPlant:
             table[len(table) - len(of_joints) :, level] = of_joints
         self._cut_friction.table[len(self._cut_friction) - len(of_cuts) :, level] = of_cuts
 
-    def _actuated_positions(self) -> Floats:
-        return np.array(self._positions[self._actuated[0]])
-
     def _measure(
         self, start: float, positions: Floats, velocities: Floats, forces: Floats
     ) -> PlantSample:
         return PlantSample(
             time=self.time,
-            positions=self._sensors.positions(self._actuated_positions()),
+            positions=self._sensors.positions(self.positions),
             currents=self._sensors.currents(forces),
             current_time=min(start + 0.5 * (self.step_time - self._substep), self.time),
             truth_positions=positions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pkm_description
-from pkm_bringup.export_parity import export_parity
+from pkm_bringup.exports.export_parity import export_parity
 from pkm_bringup.offline import feedforward_of
 from pkm_control.cpp_controller import controller_headers, learned_header, ros2_control_package
 from pkm_control.learning.learned_force import model_digest
