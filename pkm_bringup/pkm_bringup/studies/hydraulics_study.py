@@ -45,7 +45,7 @@ AXES = {
 }
 FORCES = 'forces'  # of the mechanism's model, made by loops of pressure
 # [Hz] of these loops and of the servo around them; the best pair of all is taken
-PRESSURE_BANDWIDTHS, SERVO_BANDWIDTHS = (10.0, 20.0, 30.0), (3.0, 6.0)
+PRESSURE_BANDWIDTHS, SERVO_BANDWIDTHS = (10.0, 30.0, 60.0, 100.0), (3.0, 6.0)
 LOST = 3.0  # amplitudes off the path
 
 
