@@ -37,6 +37,16 @@ def stop_at(bad: int, folder: str, seed: int) -> dict:
     return {'seed': seed, 'values': np.array([0.1 * seed, np.inf]), 'found': np.bool_(True)}
 
 
+def shortened(monkeypatch):
+    """A study of two cases that take no time."""
+    from pkm_bringup.studies import uf_pkm_study
+
+    monkeypatch.setattr(uf_pkm_study, 'SAMPLES', 50)
+    monkeypatch.setattr(uf_pkm_study, 'TABLES', (('4.4', ('xy',), {}),))
+    monkeypatch.setattr(uf_pkm_study, 'NOISY_TABLES', (('4.14', {}),))
+    return uf_pkm_study
+
+
 def seeds(*numbers: int) -> list[dict]:
     return [{'seed': number} for number in numbers]
 
@@ -91,27 +101,25 @@ def test_runs_with_other_options_are_not_continued(tmp_path):
 
 def test_the_command_continues_an_interrupted_study(tmp_path, monkeypatch, capsys):
     """The second run is interrupted; the study that continues gives what one at once gives."""
-    from pkm_bringup.studies import uf_pkm_study
+    study = shortened(monkeypatch)
+    one_run, called = study.one_run, []
 
-    monkeypatch.setattr(uf_pkm_study, 'SAMPLES', 50)
-    one_run, called = uf_pkm_study.one_run, []
-
-    def interrupted(samples, noise, seed):
-        called.append(seed)
+    def interrupted(samples, **case):
+        called.append(case['seed'])
         if len(called) == 3:
             raise KeyboardInterrupt
-        return one_run(samples, noise, seed)
+        return one_run(samples, **case)
 
-    options = ['study', 'uf_pkm', '--runs', '2', '--workers', '1']
+    options = ['study', 'uf_pkm', '--noise', '0.01', '--runs', '2', '--workers', '1']
     command = [*options, '--output', str(tmp_path / 'study.json')]
-    monkeypatch.setattr(uf_pkm_study, 'one_run', interrupted)
+    monkeypatch.setattr(study, 'one_run', interrupted)
     assert cli.main(command) == 130
     assert [path.name for path in tmp_path.iterdir()] == ['study.json.runs']
     assert cli.main(command) == 0
     assert called == [0, 0, 1, 1]
     assert [path.name for path in tmp_path.iterdir()] == ['study.json']
     content = json.loads((tmp_path / 'study.json').read_text())
-    assert content['origin']['options'] == {'noise': 0.01, 'runs': 2, 'seed': 0}
+    assert content['origin']['options'] == {'noise': [0.01], 'runs': 2, 'seed': 0}
     capsys.readouterr()
     assert cli.main([*options, '--json']) == 0
     again = json.loads(capsys.readouterr().out)
@@ -181,9 +189,7 @@ def test_a_study_with_a_scheduler_computes_there_and_finds_the_same(monkeypatch,
     modules = {'distributed': {'Client': Cluster}, 'distributed.comm': {'CommClosedError': OSError}}
     for name, content in modules.items():
         monkeypatch.setitem(sys.modules, name, SimpleNamespace(**content))
-    from pkm_bringup.studies import uf_pkm_study
-
-    monkeypatch.setattr(uf_pkm_study, 'SAMPLES', 50)
+    shortened(monkeypatch)
     command = ['study', 'uf_pkm', '--runs', '2', '--workers', '1', '--json']
     found = []
     for more in ([], ['--scheduler', 'tcp://there:8786']):

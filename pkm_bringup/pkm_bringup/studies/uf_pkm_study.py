@@ -1,4 +1,8 @@
-"""Masses of the UF-PKM by the unscented filter from forces [O chapter 4]."""
+"""Masses of the UF-PKM by the unscented filter, as in the tables of [O chapter 4].
+
+From forces or from energy, in four motions, with and without friction, with the samples in order,
+at random or every tenth, without and with noise.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,9 @@ import numpy as np
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, runs
 from pkm_bringup.studies.plants import model_of, rms
-from pkm_dynamics import ClosedChainModel
+from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_dynamics.equations.energy import actuator_work, energy_balance
+from pkm_dynamics.equations.integration import integrate_motion
 from pkm_dynamics.presets import preset
 from pkm_identification.arrays import Array
 from pkm_identification.estimators.filters.nonlinear_filters import FilterOptions, unscented_filter
@@ -23,10 +29,26 @@ from pkm_identification.option import POSITIVE, Option
 ROBOT = 'uf_pkm'
 BODIES = {'me': 'leg*_slider', 'mb': 'leg*_stator', 'mp': 'platform'}
 MASS_TERMS = ('m', 'mx', 'my', 'mz')
-SAMPLES = 2000
+SAMPLES, STEP = 2000, 1e-3  # [s] as in [O]
+FALL = 0.1  # [s] of a free fall: 5 cm
+SPREAD = 10  # every tenth sample
 START = 0.9  # of the true values [O 5.3.1]
 START_DEVIATION = 0.5  # of the true values
-FLOOR = 1e-6  # of the largest force: the noise that the filter assumes where there is none
+FLOOR = 1e-6  # of the largest row: the noise that the filter assumes where there is none
+FREE_FALL = 'fall'
+MOTIONS = ('x', 'z', 'xy', FREE_FALL)
+# Tables of [O] without noise: friction of the plant (none; known to the filter; neglected by it),
+# what is measured, and the order of the samples
+TABLES: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
+    ('4.4', MOTIONS, {}),
+    ('4.6', MOTIONS, {'friction': 'known'}),
+    ('4.6', MOTIONS[:3], {'friction': 'neglected'}),
+    ('4.8', MOTIONS[:3], {'measured': 'energy'}),
+    ('4.10', MOTIONS, {'order': 'random'}),
+    ('4.12', MOTIONS, {'order': 'spread'}),
+)
+NOISY_TABLES = (('4.14', {}), ('4.16', {'measured': 'energy'}))  # of sines of x and y together
+USUAL = {'motion': 'xy', 'friction': 'none', 'measured': 'force', 'order': 'original', 'noise': 0.0}
 
 
 def mass_columns(model: ClosedChainModel) -> tuple[Array, Array]:
@@ -54,16 +76,33 @@ def mass_columns(model: ClosedChainModel) -> tuple[Array, Array]:
     return np.array(masses), columns
 
 
-def one_run(samples: int, noise: float, seed: int) -> dict[str, Any]:
-    """Run the filter on sines of x and y together (case XY of [O Table 4.3]).
+def moved(
+    model: ClosedChainModel, motion: str, samples: int, parameters: Array
+) -> tuple[Array, PlatformMotion]:
+    """Return times (N,) [s] and a motion of [O Table 4.3]: sines of 2 Hz, or a fall from home."""
+    if motion == FREE_FALL:
+        times = np.arange(0.0, FALL, STEP)
+        return times, integrate_motion(model, times, parameters=parameters, method='LSODA').motion
+    times = np.arange(samples) * STEP
+    return times, preset(model, f'sine_{motion}').motion(times, model)
+
+
+def one_run(
+    samples: int, motion: str, friction: str, measured: str, order: str, noise: float, seed: int
+) -> dict[str, Any]:
+    """Run the filter once; returns figures by name and `time` [s of CPU].
 
     `noise` is the largest error of forces, velocities and accelerations over their value, and of
-    positions over their way from home, uniform. Returns figures by name and `time` [s of CPU].
+    positions over their way from home, uniform. Energy is the work of the drives between two
+    samples, against what energy and friction change there [O 2.56].
     """
     model = model_of(ROBOT)
-    trajectory = preset(model, 'sine_xy')
-    motion = trajectory.motion(np.arange(samples) / samples * trajectory.duration, model)
-    exact, forces = model.actuator_states(motion), model.inverse_dynamics(motion)
+    nominal = np.asarray(model.nominal_parameters)
+    bodies = np.where(model.parameter_mask('rigid_body'), nominal, 0.0)
+    true = bodies if friction == 'none' else nominal
+    times, exact_motion = moved(model, motion, samples, true)
+    exact = model.actuator_states(exact_motion)
+    forces = model.inverse_dynamics(exact_motion, true)
     random = np.random.default_rng(seed)
 
     def disturbed(values: Array) -> Array:
@@ -71,23 +110,33 @@ def one_run(samples: int, noise: float, seed: int) -> dict[str, Any]:
 
     home = np.asarray(model.home_actuators)
     positions = home + disturbed(exact.positions - home)
-    velocities, accelerations = disturbed(exact.velocities), disturbed(exact.accelerations)
-    motion = model.motion_from_actuators(positions, velocities, accelerations)
-    measured = disturbed(forces)
+    seen = model.motion_from_actuators(
+        positions, disturbed(exact.velocities), disturbed(exact.accelerations)
+    )
+    forces = disturbed(forces)
+    if measured == 'energy':
+        rows = energy_balance(model, seen, times)[:, None]
+        given = actuator_work(model, seen, times, forces)[:, None]
+    else:
+        rows, given = model.regressor(seen), forces
+    if order == 'random':
+        chosen = random.permutation(len(rows))
+    else:
+        chosen = np.arange(0, len(rows), SPREAD if order == 'spread' else 1)
+    rows, given = rows[chosen], given[chosen]
     masses, columns = mass_columns(model)
-    regressor = model.regressor(motion)
-    rest = regressor @ (model.nominal_parameters - columns @ masses)
-    slopes, target = regressor @ columns, measured - rest
-    spread = noise / np.sqrt(3.0) * np.sqrt(np.mean(measured**2, axis=0))  # of uniform errors
-    size = np.maximum(spread, FLOOR * np.abs(measured).max())
+    known = nominal if friction == 'known' else bodies
+    slopes, target = rows @ columns, given - rows @ (known - columns @ masses)
+    spread = noise / np.sqrt(3.0) * np.sqrt(np.mean(given**2, axis=0))  # of uniform errors
+    size = np.maximum(spread, FLOOR * np.abs(rows @ columns @ masses).max())
 
     def predicted(points: Array, k: int) -> Array:
         return points @ slopes[k].T
 
     begin = time.thread_time()
-    given = (target, START * masses, START_DEVIATION * masses, np.diag(size**2))
+    start = (target, START * masses, START_DEVIATION * masses, np.diag(size**2))
     options = FilterOptions(history=100)
-    found = unscented_filter(predicted, *given, alpha=1e-4, kappa=0.0, options=options)
+    found = unscented_filter(predicted, *start, alpha=1e-4, kappa=0.0, options=options)
     spent = time.thread_time() - begin
     figures = {
         'values': found.values,
@@ -99,14 +148,13 @@ def one_run(samples: int, noise: float, seed: int) -> dict[str, Any]:
     return {'time': spent, **by_name}
 
 
-def summary(noise: float, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return means, root mean square and worst errors [1] of the runs with one noise, by name."""
+def summary(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return means, root mean square and worst errors [1] of the runs of a case, by name."""
 
     def over_runs(key: str, figure: Callable[[list[float]], Any]) -> dict[str, Any]:
         return {name: figure([run[key][name] for run in found]) for name in BODIES}
 
     return {
-        'noise': noise,
         'runs': len(found),
         'true': found[0]['true'],
         'values': over_runs('values', np.mean),
@@ -118,22 +166,43 @@ def summary(noise: float, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def run(options: Namespace, runner: Runner) -> dict[str, Any]:
-    """Estimate without noise, and with it as often as asked for."""
+    """Estimate without noise once, and with each noise as often as asked for."""
     model_of(ROBOT)
+    rows = [
+        {'table': table, **USUAL, 'motion': motion, **other}
+        for table, motions, other in TABLES
+        for motion in motions
+    ]
+    rows += [
+        {'table': table, **USUAL, 'noise': noise, **other}
+        for table, other in NOISY_TABLES
+        for noise in options.noise
+    ]
     found = []
-    for noise, repeats in ((0.0, 1), (options.noise, options.runs)):
-        cases = [{'noise': noise, 'seed': options.seed + k} for k in range(repeats)]
-        text, name = f'noise {100 * noise:g} %: run', 'noisy' if noise else 'exact'
-        found.append(summary(noise, runner.map(partial(one_run, SAMPLES), cases, text, name)))
+    for number, row in enumerate(rows):
+        repeats = options.runs if row['noise'] else 1
+        case = {name: row[name] for name in USUAL}
+        cases = [{**case, 'seed': options.seed + k} for k in range(repeats)]
+        text = f'table {row["table"]}, {number + 1} of {len(rows)}: run'
+        told = runner.map(partial(one_run, SAMPLES), cases, text, f'case_{number:02}')
+        found.append({**row, **summary(told)})
     return {'robot': ROBOT, 'seed': options.seed, 'cases': found}
 
 
 STUDY = Study(
     'uf_pkm',
-    'masses of the UF-PKM by the UKF from forces, without and with noise',
-    'From sines of x and y together [O chapter 4].',
+    'masses of the UF-PKM by the UKF from forces and from energy',
+    'In sines of x, z, x and y, and in free fall, with and without friction, with samples in '
+    'order, at random or every tenth, without and with noise [O chapter 4].',
     (
-        Option('noise', POSITIVE, 'largest error of forces and motion over their value', 0.01, '1'),
+        Option(
+            'noise',
+            POSITIVE,
+            'largest error of forces and motion over their value',
+            [0.01, 0.05],
+            '1',
+            nargs='+',
+        ),
         *runs(10, 'of the noise'),
     ),
     run,

@@ -156,6 +156,11 @@ PUSHES: Columns = {
     'best possible in 60 ms [N]': ('best_possible', '.3g'),
 }
 UF_PKM: Columns = {
+    'table': 'table',
+    'motion': 'motion',
+    'from': 'measured',
+    'friction': 'friction',
+    'samples': 'order',
     'noise': lambda row: f'{100 * row["noise"]:g} %',
     'runs': 'runs',
     'mass': 'name',
@@ -373,7 +378,7 @@ def print_real(content: Content) -> None:
 
 
 def print_uf_pkm(content: Content) -> None:
-    """Print the masses without and with noise."""
+    """Print the masses, case by case."""
     by_name = ('true', 'values', 'standard_deviation', 'errors', 'worst')
     rows = [
         {**case, 'name': name, **{key: case[key][name] for key in by_name}}
