@@ -54,10 +54,10 @@ class AxisControl:
     velocity
         Feed the desired speed forward.
     actuator
-        Feed forward what the actuator makes of a signal: the spool comes later than its signal,
-        and lets through less under the pressure of a load, which is measured; some leaks.
+        Feed forward what the actuator makes of a signal: the spool comes later than its signal
+        (`led`), and lets through less under the pressure of a load, which is measured; some leaks.
     mechanism
-        Take the pressure of the load from the forces of the mechanism's model, and feed forward the
+        Know that pressure ahead, from the forces of the mechanism's model, and feed forward the
         flow that compresses the oil until it is there.
     interval
         Between two signals [s]; each stands for half of it on average.
@@ -78,36 +78,45 @@ class AxisControl:
         if self.velocity:
             speeds = speeds + wanted.velocities
         if self.actuator:
-            angular = 2.0 * np.pi * drives.valve_natural_frequency
-            lag = 2.0 * drives.valve_damping / angular + 0.5 * self.interval
-            speeds = speeds + lag * wanted.accelerations + wanted.jerks / angular**2
+            speeds = speeds + led(drives, wanted, self.interval) - wanted.velocities
             pressures = load_pressures
         if self.mechanism:
             pressures = wanted.forces / drives.piston_area
             speeds = speeds + wanted.force_rates / drives.stiffness
-        return signals_of_flows(
-            drives, drives.piston_area * speeds + drives.leakage * pressures, pressures
-        )
+        flows = drives.piston_area * speeds + drives.leakage * pressures
+        return signals_of_flows(drives, flows, pressures)
 
 
 @dataclass(frozen=True)
 class ForceControl:
     """Makes forces by a loop of pressure.
 
-    The flow that the moving piston takes is fed forward by its measured speed, what is left
-    changes the pressure. `bandwidth` (n_a,) [1/s]: how fast an error of the pressure shrinks.
+    The flow that the moving piston takes is fed forward by a speed, what is left changes the
+    pressure. `rate` (n_a,) [1/s]: how fast an error of the pressure shrinks.
     """
 
     drives: HydraulicDrives
-    bandwidth: Floats
+    rate: Floats
 
     def signals(self, forces: Floats, velocities: Floats, load_pressures: Floats) -> Floats:
-        """Signals (n_a,) within -1 and 1 for forces [N] at measured speeds and load pressures."""
+        """Signals (n_a,) within -1 and 1 for forces [N] at speeds and measured load pressures."""
         drives = self.drives
         missing = forces - drives.piston_area * load_pressures
-        speeds = velocities + self.bandwidth * missing / drives.stiffness
+        speeds = velocities + self.rate * missing / drives.stiffness
         flows = drives.piston_area * speeds + drives.leakage * load_pressures
         return signals_of_flows(drives, flows, load_pressures)
+
+
+def led(drives: HydraulicDrives, wanted: AxisReference, interval: float) -> Floats:
+    """Desired speeds (n_a,) [m/s], so much ahead that spools which follow signals are in time.
+
+    The inverse of the spool and of half an interval that a signal stands for, to the second order.
+    """
+    angular = 2.0 * np.pi * drives.valve_natural_frequency
+    lag, hold = 2.0 * drives.valve_damping / angular, 0.5 * interval
+    second = 1.0 / angular**2 + lag * hold + 0.5 * hold**2
+    ahead: Floats = wanted.velocities + (lag + hold) * wanted.accelerations + second * wanted.jerks
+    return ahead
 
 
 def signals_of_flows(drives: HydraulicDrives, flows: Floats, load_pressures: Floats) -> Floats:
@@ -128,8 +137,9 @@ def axis_gain(
 
     All axes together at home, with the inertia of the mechanism, the spring of the oil, leakage,
     the viscous friction of the drives and the spools, at signals every `interval` [s]. The oil
-    bears the robot like a spring that little damps. Raises HydraulicControlError where it swings
-    with any gain.
+    bears the robot like a spring that little damps: a closed valve lets nothing through, so
+    without leakage and viscous friction it swings with any gain, and HydraulicControlError is
+    raised. Where nothing swings the gain is `MOST_GAIN` over the margin.
     """
     count = model.n_a
     matrix = inertia_matrix(model)

@@ -20,7 +20,7 @@ from pkm_description.xml_elements import MAX_BYTES, refuse_entities
 
 SDF = '.sdf'
 MAX_DEPTH = 20  # includes within includes
-MAX_CALLS = 1000  # of macros, a millisecond each; the largest of the library has 108
+MAX_ELEMENTS = 5000  # that xacro evaluates, 0.1 ms each; the largest of the library has 818
 MAX_TOTAL = 4 * MAX_BYTES
 _XACRO = 'http://www.ros.org/wiki/xacro'
 _lock = threading.Lock()  # xacro keeps its state in its module
@@ -118,16 +118,19 @@ def expand_xacro(path: Path, arguments: Mapping[str, str]) -> str:
             f"'{path}' needs xacro, which is not installed; expand it to .urdf first"
         ) from None
     mappings = {str(name): str(value) for name, value in arguments.items()}
+    endless = DescriptionError(
+        f"xacro cannot expand '{path}': a macro or property calls itself without end"
+    )
     with _guarded(xacro, path) as declared:
         try:
             expanded = xacro.process_file(str(path), mappings=dict(mappings)).toxml()
         except DescriptionError:
             raise
         except RecursionError:
-            raise DescriptionError(
-                f"xacro cannot expand '{path}': a macro or property calls itself without end"
-            ) from None
+            raise endless from None
         except Exception as error:  # xacro raises many unrelated types
+            if isinstance(getattr(error, 'exc', None), RecursionError):
+                raise endless from None
             text = ' '.join(str(error).split()) or type(error).__name__
             raise DescriptionError(f"xacro cannot expand '{path}': {text}") from None
         finally:
@@ -154,22 +157,23 @@ def expand_xacro(path: Path, arguments: Mapping[str, str]) -> str:
 def _guarded(xacro: Any, path: Path) -> Iterator[set[str]]:
     """Let xacro read files through our checks; yields the arguments that they declare.
 
-    Macros that call each other and properties that hold each other twice grow without end in a few
-    lines: calls and values are bounded, too.
+    Macros that call each other twice, blocks and properties that hold each other twice grow
+    without end in a few lines: what is evaluated is bounded, too. Not bounded is what a single
+    expression asks of Python.
     """
     declared: set[str] = set()
-    total = calls = 0
-    original, call, evaluate = xacro.parse, xacro.handle_macro_call, xacro.eval_text
+    total = elements = 0
+    original, evaluate_all, evaluate = xacro.parse, xacro.eval_all, xacro.eval_text
 
-    def handle_macro_call(node: Any, macros: Any, symbols: Any) -> Any:
-        nonlocal calls
-        calls += node.tagName.startswith('xacro:')
-        if calls > MAX_CALLS:
+    def eval_all(node: Any, macros: Any, symbols: Any) -> Any:
+        nonlocal elements
+        elements += 1
+        if elements > MAX_ELEMENTS:
             raise DescriptionError(
-                f"'{path}' calls macros more than {MAX_CALLS} times, at last "
-                f"'{node.tagName}': one that calls itself without end?"
+                f"'{path}' expands to more than {MAX_ELEMENTS} elements, at last "
+                f'<{node.tagName}>: does a macro or a block hold itself?'
             )
-        return call(node, macros, symbols)
+        return evaluate_all(node, macros, symbols)
 
     def eval_text(text: str, symbols: Any) -> Any:
         value = evaluate(text, symbols)
@@ -203,8 +207,8 @@ def _guarded(xacro: Any, path: Path) -> Iterator[set[str]]:
         return document
 
     with _lock:
-        xacro.parse, xacro.handle_macro_call, xacro.eval_text = parse, handle_macro_call, eval_text
+        xacro.parse, xacro.eval_all, xacro.eval_text = parse, eval_all, eval_text
         try:
             yield declared
         finally:
-            xacro.parse, xacro.handle_macro_call, xacro.eval_text = original, call, evaluate
+            xacro.parse, xacro.eval_all, xacro.eval_text = original, evaluate_all, evaluate

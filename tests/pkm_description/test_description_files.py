@@ -71,6 +71,13 @@ TEXTS = grown(
     '<xacro:property name="p{0}" value="${{p{1}}}${{p{1}}}"/>',
     '<link name="${p60}"/>',
 )
+BLOCKS = grown(
+    60,
+    '<xacro:property name="b0"><link name="x"/></xacro:property>',
+    '<xacro:property name="b{0}"><p><xacro:insert_block name="b{1}"/>'
+    '<xacro:insert_block name="b{1}"/></p></xacro:property>',
+    '<xacro:insert_block name="b60"/>',
+)
 LAUGHS = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><robot>&b;</robot>'
 
 
@@ -87,7 +94,8 @@ LAUGHS = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><robot>&b;</robot>'
             f'<robot {XACRO}><xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/></robot>',
             'calls itself without end',
         ),
-        (MACROS, "calls macros more than 1000 times, at last 'xacro:m0'"),
+        (MACROS, 'expands to more than 5000 elements, at last <'),
+        (BLOCKS, 'expands to more than 5000 elements, at last <'),
         (TEXTS, 'has a value of more than 5000000 characters'),
         ('<robot>' + ' ' * 5_000_001 + '</robot>', 'has 5000016 bytes; at most'),
         (f'<robot {XACRO}><xacro:include filename="gone.xacro"/></robot>', 'gone.xacro'),

@@ -6,10 +6,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from hexapods import seven_struts
 from mechanisms import five_bar
+from yaml import safe_load
 
 import pkm_description
-from pkm_description import DescriptionError
+from pkm_description import DescriptionError, RedundantActuationError, build_export
 from pkm_description.actuation.hydraulic_drives import HYDRAULIC_KEYS, read_hydraulics
 from pkm_description.sidecar_sections import check_sections
 
@@ -54,6 +56,8 @@ def test_values_by_joint_and_without_leakage(msi):
         ({'valve_damping': float('nan')}, 'valve_damping must be a finite number'),
         ({'piston_area': {'leg1_strut': 7e-4}}, "piston_area has no 'leg2_strut'"),
         ({'piston_area': {'leg7_strut': 7e-4}}, "piston_area has the unknown key 'leg7_strut'"),
+        ({'valve_natural_frequency': 2e4}, 'valve_natural_frequency must be at most 10000'),
+        ({'valve_damping': 200.0}, 'valve_damping must be at most 10'),
         ({'chamber_volume': 1e-4}, 'is not more than the piston of joint .leg1_strut. sweeps'),
     ],
 )
@@ -67,3 +71,35 @@ def test_a_drive_that_turns_is_no_cylinder(msi):
     robot = five_bar()
     with pytest.raises(DescriptionError, match=f"'{robot.actuated_joints[0]}' is no cylinder"):
         read_hydraulics(changed(robot, **section))
+
+
+def test_what_else_drives_a_joint_is_no_cylinder(msi):
+    section = msi.sidecar['hydraulics']
+    motors = pkm_description.with_force_constants(msi, dict.fromkeys(msi.actuated_joints, 5.0))
+    with pytest.raises(DescriptionError, match="'leg1_strut' has a force constant"):
+        read_hydraulics(motors)
+    with pytest.raises(DescriptionError, match='has no drive'):
+        cart = pkm_description.load('cart_pendulum')
+        bare = tuple(dataclasses.replace(each, force_constant=np.nan) for each in cart.actuators)
+        read_hydraulics(changed(dataclasses.replace(cart, actuators=bare[::-1]), **section))
+    with pytest.raises(RedundantActuationError, match='hydraulics'):
+        read_hydraulics(
+            changed(seven_struts('redundant_actuation: {drives: [drive7]}\n'), **section)
+        )
+
+
+def test_the_oil_is_stiffest_at_the_ends(msi):
+    drives = read_hydraulics(msi)
+    one, other = (
+        0.5 * drives.chamber_volume + k * drives.piston_area * drives.reach for k in (1, -1)
+    )
+    expected = drives.bulk_modulus * drives.piston_area**2 * (1 / one + 1 / other)
+    np.testing.assert_allclose(drives.stiffest, expected)
+    assert np.all(drives.stiffest > 1.5 * drives.stiffness)
+
+
+@pytest.mark.parametrize('format', ['mjcf', 'sdf'])
+def test_exports_say_that_the_oil_is_lost(msi, format):
+    lost = build_export(msi, format).losses
+    assert sum('hydraulic cylinders' in each for each in lost) == 1
+    assert 'hydraulics' in safe_load(build_export(msi, 'urdf').sidecar)

@@ -153,14 +153,44 @@ def test_a_robot_rests_on_its_oil_and_follows_its_valves():
     # the weight of 237 kg lets the oil give way by a few hundredths of a millimetre, and leak
     sunk = home - rested.truth_positions
     assert np.all(sunk > 1e-5) and np.all(sunk < 2e-4)
-    assert np.all(plant.load_pressures > 0.0)
+    assert np.all(plant.measured_load_pressures > 0.0)
     for _ in range(100):
         plant.step(np.full(6, 0.1))
     speed = 0.1 * plant.drives.largest_speed
     np.testing.assert_allclose(plant.sample.truth_velocities, speed, rtol=0.05)
     again = plant.reset()
     np.testing.assert_array_equal(again.truth_positions, home)
-    assert not plant.load_pressures.any() and plant.time == 0.0
+    assert not plant.measured_load_pressures.any() and plant.time == 0.0
+
+
+@pytest.mark.parametrize(('frequency', 'damping'), [(5000.0, 0.7), (60.0, 10.0)])
+def test_fast_and_sluggish_spools_come_to_rest_at_their_signal(drives, frequency, damping):
+    changed = dataclasses.replace(
+        drives,
+        valve_natural_frequency=np.full_like(drives.middle, frequency),
+        valve_damping=np.full_like(drives.middle, damping),
+    )
+    cylinders, still = HydraulicCylinders(changed), np.zeros_like(drives.middle)
+    for _ in range(5000):
+        cylinders.advance(np.full_like(still, 0.3), drives.middle, still, STEP)
+    np.testing.assert_allclose(cylinders.spools, 0.3, rtol=1e-3)
+
+
+def test_a_piston_beyond_its_end_has_oil_left(drives):
+    cylinders = HydraulicCylinders(drives)
+    far = drives.middle + 2.0 * drives.reach
+    for _ in range(100):
+        cylinders.advance(np.ones_like(far), far, np.zeros_like(far), STEP)
+    assert np.all(np.isfinite(cylinders.pressures))
+    assert np.all(np.abs(cylinders.forces) <= 1.01 * drives.largest_force)
+
+
+def test_noise_is_that_of_the_seed():
+    msi = pkm_description.load('msi')
+    plant = HydraulicPlant(msi, seed=5)
+    first = plant.sample.positions
+    np.testing.assert_array_equal(plant.reset().positions, first)
+    assert np.any(plant.reset(6).positions != first)
 
 
 def test_what_a_plant_refuses():
@@ -170,6 +200,9 @@ def test_what_a_plant_refuses():
     with pytest.raises(SimulationError, match='whole number of substeps'):
         HydraulicPlant(msi, step=1e-3, substep=3e-4)
     plant = HydraulicPlant(msi)
-    with pytest.raises(SimulationError, match="joint 'leg2_strut' must be finite"):
-        plant.step([0.0, np.nan, 0.0, 0.0, 0.0, 0.0])
+    for signals in ([0.0, np.nan, 0.0, 0.0, 0.0, 0.0], np.zeros(5)):
+        with pytest.raises(SimulationError, match="'msi' takes 6 finite signals of valves, not"):
+            plant.step(signals)
     assert plant.time == 0.0
+    with pytest.raises(SimulationError, match='swings on its oil at .* it needs substeps'):
+        HydraulicPlant(msi, step=1e-3, substep=1e-3)

@@ -18,7 +18,7 @@ from pkm_bringup.offline import effects_of
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, robot, seed
 from pkm_bringup.studies.plants import model_of, rms
-from pkm_control.hydraulic_axes import AxisControl, AxisReference, ForceControl, axis_gain
+from pkm_control.hydraulic_axes import AxisControl, AxisReference, ForceControl, axis_gain, led
 from pkm_description.actuation.hydraulic_drives import read_hydraulics
 from pkm_description.errors import SimulationError
 from pkm_dynamics import ClosedChainModel
@@ -43,9 +43,11 @@ AXES = {
     'velocity, actuator': {},
     'velocity, actuator, mechanism': {'mechanism': True},
 }
-FORCES = 'forces'  # of the mechanism's model, made by loops of pressure
-# [Hz] of these loops and of the servo around them; the best pair of all is taken
-PRESSURE_BANDWIDTHS, SERVO_BANDWIDTHS = (10.0, 30.0, 60.0, 100.0), (3.0, 6.0)
+# Forces of the mechanism's model and of a servo, made by loops of pressure, which feed the speed of
+# the piston forward: as measured, or as desired and ahead of the spool
+FORCES = ('forces, measured speed', 'forces, desired speed')
+# [Hz] of the loops and of the servo around them; the best pair for each direction is taken
+PRESSURE_BANDWIDTHS, SERVO_BANDWIDTHS = (10.0, 30.0, 60.0, 100.0), (1.0, 3.0, 6.0)
 LOST = 3.0  # amplitudes off the path
 
 
@@ -114,14 +116,22 @@ def one_run(
     wanted = references(model, execution, times)
     running = np.array([execution.state(t).phase is Phase.RUN for t in times.tolist()])
     plant = HydraulicPlant(model.description, effects_of(model.description, 'all'), seed, STEP)
-    signals_of = _axes(model, plant, law) if law in AXES else _forces(model, plant, pressure, servo)
+    if law in AXES:
+        signals_of = _axes(model, plant, law)
+    else:
+        signals_of = _forces(model, plant, law, pressure, servo)
     positions, signals = [], []
+    force = float(np.abs([each.forces for each in wanted]).max())
+    lost = {'rms': None, 'largest': None, 'platform': None, 'signal': None, 'force': force}
     for reference in wanted:
         positions.append(plant.positions)
         if not np.all(np.abs(reference.positions - positions[-1]) < LOST * amplitude):
-            return {'rms': None, 'largest': None, 'platform': None, 'signal': None}
+            return lost
         signals.append(signals_of(reference))
-        plant.step(signals[-1])
+        try:
+            plant.step(signals[-1])
+        except SimulationError:
+            return lost
     error = np.array([each.positions for each in wanted]) - np.array(positions)
     true = model.forward_kinematics(np.array(positions)[running])[0]
     path = execution.motion(times[running], model).position
@@ -130,6 +140,7 @@ def one_run(
         'largest': float(np.abs(error[running]).max()),
         'platform': float(np.sqrt(np.mean(np.sum((true - path) ** 2, axis=1)))),
         'signal': float(np.abs(np.array(signals)[running]).max()),
+        'force': force,
     }
 
 
@@ -140,13 +151,13 @@ def _axes(
     control = AxisControl(plant.drives, gain, interval=STEP, **AXES[law])
 
     def signals(wanted: AxisReference) -> Floats:
-        return control.signals(wanted, plant.sample.positions, plant.load_pressures)
+        return control.signals(wanted, plant.sample.positions, plant.measured_load_pressures)
 
     return signals
 
 
 def _forces(
-    model: ClosedChainModel, plant: HydraulicPlant, pressure: float, servo: float
+    model: ClosedChainModel, plant: HydraulicPlant, law: str, pressure: float, servo: float
 ) -> Callable[[AxisReference], Floats]:
     gains = servo_gains(model, servo)
     control = ForceControl(plant.drives, np.full(model.n_a, 2.0 * np.pi * pressure))
@@ -161,7 +172,8 @@ def _forces(
         before = here
         forces = wanted.forces + gains.proportional * (wanted.positions - here)
         forces = forces + gains.derivative * (wanted.velocities - speed)
-        return control.signals(forces, speed, plant.load_pressures)
+        fed = speed if law == FORCES[0] else led(plant.drives, wanted, STEP)
+        return control.signals(forces, fed, plant.measured_load_pressures)
 
     return signals
 
@@ -173,13 +185,13 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     model = described(options.robot, options.valve_frequency)
     pairs = [(p, s) for p in PRESSURE_BANDWIDTHS for s in SERVO_BANDWIDTHS]
     laws: list[dict[str, Any]] = [{'law': law} for law in AXES]
-    laws += [{'law': FORCES, 'pressure': p, 'servo': s} for p, s in pairs]
+    laws += [{'law': law, 'pressure': p, 'servo': s} for law in FORCES for p, s in pairs]
     cases = [{'direction': direction, **law} for direction in DIRECTIONS for law in laws]
     every = [{**case, **found} for case, found in zip(cases, runner.map(one, cases), strict=True)]
     rows = []
     for direction in DIRECTIONS:
         here = [each for each in every if each['direction'] == direction]
-        by_law = [[each for each in here if each['law'] == law] for law in (*AXES, FORCES)]
+        by_law = [[each for each in here if each['law'] == law] for law in (*AXES, *FORCES)]
         rows += [min(each, key=_sorted_by) for each in by_law]
     drives = read_hydraulics(model.description)
     assert drives is not None
@@ -187,6 +199,7 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
         'robot': options.robot,
         'gain': axis_gain(model, drives, STEP),
         'valve_frequency': float(drives.valve_natural_frequency.max()),
+        'force': max(row['force'] for row in rows),
         'laws': rows,
     }
 

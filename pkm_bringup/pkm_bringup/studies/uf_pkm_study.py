@@ -47,7 +47,11 @@ TABLES: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
     ('4.10', MOTIONS, {'order': 'random'}),
     ('4.12', MOTIONS, {'order': 'spread'}),
 )
-NOISY_TABLES = (('4.14', {}), ('4.16', {'measured': 'energy'}))  # of sines of x and y together
+# Of sines of x and y together
+NOISY_TABLES: tuple[tuple[str, dict[str, str]], ...] = (
+    ('4.14', {}),
+    ('4.16', {'measured': 'energy'}),
+)
 USUAL = {'motion': 'xy', 'friction': 'none', 'measured': 'force', 'order': 'original', 'noise': 0.0}
 
 
@@ -80,10 +84,10 @@ def moved(
     model: ClosedChainModel, motion: str, samples: int, parameters: Array
 ) -> tuple[Array, PlatformMotion]:
     """Return times (N,) [s] and a motion of [O Table 4.3]: sines of 2 Hz, or a fall from home."""
+    count = round(FALL / STEP) if motion == FREE_FALL else samples
+    times: Array = np.multiply(STEP, np.arange(count))
     if motion == FREE_FALL:
-        times = np.arange(0.0, FALL, STEP)
         return times, integrate_motion(model, times, parameters=parameters, method='LSODA').motion
-    times = np.arange(samples) * STEP
     return times, preset(model, f'sine_{motion}').motion(times, model)
 
 

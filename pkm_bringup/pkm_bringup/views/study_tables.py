@@ -39,6 +39,9 @@ LEARNING: Columns = {
 HYDRAULICS: Columns = {
     'direction': 'direction',
     'fed forward': 'law',
+    'loops, servo [Hz]': lambda row: (
+        f'{row["pressure"]:g}, {row["servo"]:g}' if row.get('pressure') else ''
+    ),
     'axes, RMS [mm]': lambda row: _millimetres(row['rms']),
     'axes, largest [mm]': lambda row: _millimetres(row['largest']),
     'platform, RMS [mm]': lambda row: _millimetres(row['platform']),
@@ -230,8 +233,11 @@ def _millimetres(value: float | None) -> str:
 
 def print_hydraulics(content: Content) -> None:
     """Print the errors of each law."""
-    title = f'{content["robot"]}, spools of {content["valve_frequency"]:g} Hz, gain of the axes '
-    print_columns(content['laws'], HYDRAULICS, f'{title}{content["gain"]:.1f} 1/s')
+    title = (
+        f'{content["robot"]}: spools of {content["valve_frequency"]:g} Hz, gain of the loops '
+        f'{content["gain"]:.1f} 1/s, forces of the path at most {content["force"]:.0f} N'
+    )
+    print_columns(content['laws'], HYDRAULICS, title)
 
 
 def print_ellipsoid(content: Content) -> None:

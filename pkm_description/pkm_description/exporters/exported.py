@@ -9,6 +9,7 @@ import numpy as np
 from lxml import etree
 from numpy.typing import ArrayLike
 
+from pkm_description.actuation.hydraulic_drives import hydraulic_losses
 from pkm_description.assembly import Assembly
 from pkm_description.description import Constraint, Description, DriveTerms, Friction, Pose
 from pkm_description.errors import ExportError
@@ -132,8 +133,8 @@ def spring(terms: DriveTerms | None) -> tuple[float, float]:
 
 
 def drive_losses(description: Description, form: str) -> list[str]:
-    """Say which forces of drives by their position are no part of a format with springs."""
-    found = []
+    """Say what of the drives, beside springs, is no part of a format."""
+    found = hydraulic_losses(description, form)
     for joint, terms in description.drive_terms.items():
         lost = []
         stiffness = terms.stiffness or 0.0

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pkm_description import Description
+from pkm_description.actuation.hydraulic_drives import hydraulic_losses
 from pkm_description.actuation.redundant_drives import refuse_redundant_actuation
 from pkm_description.errors import ExportError
 from pkm_description.kinematic_tree import FIXED, FLOATING, PRISMATIC
@@ -108,6 +109,7 @@ class _Writer:
             for place in self.model.loaded_places
             if place.friction.load
         ]
+        found += hydraulic_losses(self.model.description, 'the C++')
         for joint, terms in self.model.description.drive_terms.items():
             lost = ['presliding'] if terms.presliding is not None else []
             lost += ['warm-up'] if terms.warm_up is not None else []

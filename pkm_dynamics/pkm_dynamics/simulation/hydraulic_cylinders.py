@@ -13,10 +13,11 @@ from pkm_dynamics.array_types import Floats
 from pkm_dynamics.kernels.decorator import compiled
 
 LONGEST_STEP = 2e-5  # [s] of the oil; the spring of oil and rod swings within milliseconds
+SPOOL_SHARE = 0.1  # of the shortest time of the spool that a step may last
+# Of half of both chambers that is left at least, where a soft stop lets a piston go too far
+LEAST_VOLUME = 0.05
 # Share of the supply below which the flow through an edge is laminar, so that it has a slope
 LAMINAR = 0.005
-# Rows of the table of drives that the kernel takes
-SUPPLY, AREA, HALF_VOLUME, MODULUS, LEAKAGE, CONDUCTANCE, ANGULAR, DAMPING, MIDDLE = range(9)
 # Rows of the state
 FIRST, SECOND, SPOOL, SPOOL_RATE = range(4)
 
@@ -24,9 +25,9 @@ FIRST, SECOND, SPOOL, SPOOL_RATE = range(4)
 class HydraulicCylinders:
     """Pressures and spools of the cylinders of a robot.
 
-    With a spool at x (share of its way), an edge lets through x k sqrt(pressure across it), where
-    k sqrt(supply / 2) is the flow without a load at full signal: both edges share the supply then.
-    Chambers never have less than no pressure (the oil evaporates instead).
+    A spool at x (share of its way) lets x k sqrt(p) through an edge with the pressure p across it.
+    Without a load both edges share the supply, so that k sqrt(supply / 2) is the flow at full
+    signal. Chambers never have less than no pressure (the oil evaporates instead).
     """
 
     def __init__(self, drives: HydraulicDrives) -> None:
@@ -75,12 +76,16 @@ class HydraulicCylinders:
         return self.drives.piston_area * self.load_pressures
 
     def advance(self, signals: Floats, positions: Floats, velocities: Floats, time: float) -> None:
-        """Let a time [s] pass with signals (n_a,) of the valves, which full way is at 1 and -1.
+        """Let a time [s] pass with signals (n_a,) of the valves; at 1 and -1 they open fully.
 
-        `positions` and `velocities` (n_a,) [m, m/s] of the pistons are those of its begin and of
-        all of it.
+        The pistons are at `positions` (n_a,) [m] when it begins, and move at `velocities` (n_a,)
+        [m/s] all the time.
         """
-        count = max(1, int(np.ceil(time / LONGEST_STEP - 1e-9)))
+        drives = self.drives
+        rate = 2.0 * np.pi * drives.valve_natural_frequency
+        rate = rate * np.maximum(1.0, 2.0 * drives.valve_damping)
+        longest = min(LONGEST_STEP, SPOOL_SHARE / rate.max())
+        count = max(1, int(np.ceil(time / longest - 1e-9)))
         bounded = np.clip(signals, -1.0, 1.0)
         _advance(self._table, self._state, bounded, positions, velocities, time / count, count)
 
@@ -103,7 +108,10 @@ def _advance(
     step: float,  # [s]
     count: int,
 ) -> None:
-    """Steps of Rosenbrock's first-order method: edges with little pressure across are stiff."""
+    """Steps of first order, implicit in each chamber's own pressure.
+
+    Edges with little pressure across are stiff.
+    """
     for i in range(signals.shape[0]):
         supply, area, half = table[0, i], table[1, i], table[2, i]
         modulus, leakage, conductance = table[3, i], table[4, i], table[5, i]
@@ -126,8 +134,8 @@ def _advance(
                 root1, slope1 = _edge(-p1, laminar)
                 root2, slope2 = _edge(supply - p2, laminar)
             lost = leakage * (p1 - p2)
-            stiff1 = modulus / (half + area * away)
-            stiff2 = modulus / (half - area * away)
+            stiff1 = modulus / max(half + area * away, LEAST_VOLUME * half)
+            stiff2 = modulus / max(half - area * away, LEAST_VOLUME * half)
             change1 = stiff1 * (opening * root1 - area * v - lost)
             change2 = stiff2 * (opening * root2 + area * v + lost)
             p1 += step * change1 / (1.0 + step * stiff1 * (opening * slope1 + leakage))

@@ -11,15 +11,18 @@ from pkm_description.errors import SimulationError
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.simulation.effects import PlantEffects
 from pkm_dynamics.simulation.hydraulic_cylinders import HydraulicCylinders
-from pkm_dynamics.simulation.plant import PlantSample, SimulatedPlant
+from pkm_dynamics.simulation.mujoco_closures import closed_mobility
+from pkm_dynamics.simulation.plant import PlantSample, SimulatedPlant, whole_ratio
 from pkm_dynamics.simulation.sensors import Sensors
 
+OIL_SHARE = 0.5  # of the time of the fastest swing on the oil, over 2 pi: 2 is its limit
 OF_SENSORS = ('force_noise', 'position_noise', 'quantisation')
 
 
 class HydraulicPlant:
     """A `SimulatedPlant` whose forces are those of cylinders, which follow their valves.
 
+    In each substep the oil goes first, with the velocity that the robot has, and then pushes it.
     It begins at home with closed valves and the same pressure on both sides: the oil bears what
     weight there is. Pressures are measured on both sides: currents of a sample are the forces [N]
     that follow from them. Arguments are those of `SimulatedPlant`. Raises SimulationError for a
@@ -40,23 +43,22 @@ class HydraulicPlant:
                 f"robot '{description.name}' has no cylinders: its description has no `hydraulics`"
             )
         self.description, self.drives = description, drives
+        self.step_time, self.substeps = step, whole_ratio(step, substep)
+        self._substep = step / self.substeps
         self.effects = PlantEffects.from_description(description) if effects is None else effects
+        # the robot moves by what its cylinders push; what is measured of it is measured here
         unseen = self.effects.switched(**dict.fromkeys((*OF_SENSORS, 'saturation'), False))
-        self._robot = SimulatedPlant(description, unseen, seed, substep, substep)
-        self.step_time = step
-        self.substeps = round(step / substep)
-        if self.substeps < 1 or abs(self.substeps * substep - step) > 1e-6 * step:
-            raise SimulationError(
-                f'the control interval ({step} s) must be a whole number of substeps ({substep} s)'
-            )
-        self._substep = substep
+        self._robot = SimulatedPlant(description, unseen, seed, self._substep, self._substep)
+        self._check_substep()
         self.cylinders = HydraulicCylinders(drives)
-        self.reset(seed)
+        self._seed = seed
+        self.reset()
 
-    def reset(self, seed: int = 0) -> PlantSample:
-        """Return home to rest, with a seed of the noise."""
-        self._sensors = Sensors(self.description, self.effects, seed)
-        start = self._robot.reset(seed)
+    def reset(self, seed: int | None = None) -> PlantSample:
+        """Return home to rest, with a new seed of the noise or as before."""
+        self._seed = self._seed if seed is None else seed
+        self._sensors = Sensors(self.description, self.effects, self._seed)
+        start = self._robot.reset()
         self.cylinders.reset(np.zeros_like(start.positions))
         self._sample = self._measure([start])
         return self._sample
@@ -72,8 +74,8 @@ class HydraulicPlant:
         return self._sample
 
     @property
-    def load_pressures(self) -> Floats:
-        """Differences of the pressures (n_a,) [Pa] in the latest sample."""
+    def measured_load_pressures(self) -> Floats:
+        """Differences of the pressures (n_a,) [Pa], means over the latest interval, with noise."""
         return np.asarray(self._sample.currents / self.drives.piston_area)
 
     @property
@@ -82,12 +84,17 @@ class HydraulicPlant:
         return self._robot.positions
 
     def step(self, signals: ArrayLike) -> PlantSample:
-        """Give the valves their signals (n_a,), full way at 1 and -1, for one control interval.
+        """Give the valves their signals (n_a,) for one control interval; 1 and -1 open fully.
 
         Raises SimulationError if they have the wrong size or are not finite (nothing moves then),
         or if the simulation has diverged.
         """
-        given = self._robot.check_command(signals)
+        given = np.array(signals, dtype=float)
+        if given.shape != self.positions.shape or not np.isfinite(given).all():
+            raise SimulationError(
+                f"robot '{self.description.name}' takes {len(self.positions)} finite signals of "
+                f'valves, not {given}'
+            )
         passed: list[PlantSample] = []
         for _ in range(self.substeps):
             robot = self._robot
@@ -95,6 +102,19 @@ class HydraulicPlant:
             passed.append(robot.step(self.cylinders.forces))
         self._sample = self._measure(passed)
         return self._sample
+
+    def _check_substep(self) -> None:
+        """Refuse a substep in which the robot would swing too far on its oil."""
+        robot = self._robot
+        rows = robot.actuated_coordinates
+        mobility = closed_mobility(robot.mujoco_model, robot.mujoco_data)[np.ix_(rows, rows)]
+        root = np.sqrt(self.drives.stiffest)
+        fastest = np.sqrt(np.linalg.eigvalsh(root[:, None] * mobility * root)[-1])
+        if fastest * self._substep > OIL_SHARE:
+            raise SimulationError(
+                f"robot '{self.description.name}' swings on its oil at {fastest:.3g} 1/s: it needs "
+                f'substeps of at most {OIL_SHARE / fastest:.1e} s, not {self._substep:.1e} s'
+            )
 
     def _measure(self, passed: list[PlantSample]) -> PlantSample:
         truth = {

@@ -98,7 +98,7 @@ class SimulatedPlant:
         self._effects = PlantEffects.from_description(description) if effects is None else effects
         self.actuated_joints = description.actuated_joints
         self.step_time = float(step)
-        self.substeps = _whole_ratio(step, substep)
+        self.substeps = whole_ratio(step, substep)
         self._substep = step / self.substeps
         _check_rotors(description)
         try:
@@ -165,6 +165,11 @@ class SimulatedPlant:
     def velocities(self) -> Floats:
         """Velocities (n_a,) [m/s, rad/s] of the actuated joints, half a substep before them."""
         return np.array(self._velocities[self._actuated[1]])
+
+    @property
+    def actuated_coordinates(self) -> Integers:
+        """Which of MuJoCo's velocities (n_a,) are those of the actuated joints."""
+        return self._actuated[1]
 
     def step(self, command: ArrayLike) -> PlantSample:
         """Apply actuator forces (n_a,) [N, N m] for one control interval.
@@ -362,7 +367,8 @@ def _check_rotors(description: Description) -> None:
             )
 
 
-def _whole_ratio(step: float, substep: float) -> int:
+def whole_ratio(step: float, substep: float) -> int:
+    """Return how many substeps an interval has; raises SimulationError for no whole number."""
     ratio = step / substep if substep > 0.0 and np.isfinite(substep) else 0.0
     count = round(ratio)
     if count < 1 or abs(ratio - count) > 1e-6:
