@@ -44,6 +44,7 @@ def shortened(monkeypatch):
     monkeypatch.setattr(uf_pkm_study, 'SAMPLES', 50)
     monkeypatch.setattr(uf_pkm_study, 'TABLES', (('4.4', ('xy',), {}),))
     monkeypatch.setattr(uf_pkm_study, 'NOISY_TABLES', (('4.14', {}),))
+    monkeypatch.setattr(uf_pkm_study, 'LEVELS', uf_pkm_study.LEVELS[:1])
     return uf_pkm_study
 
 
@@ -110,7 +111,7 @@ def test_the_command_continues_an_interrupted_study(tmp_path, monkeypatch, capsy
             raise KeyboardInterrupt
         return one_run(samples, **case)
 
-    options = ['study', 'uf_pkm', '--noise', '0.01', '--runs', '2', '--workers', '1']
+    options = ['study', 'uf_pkm', '--runs', '2', '--workers', '1']
     command = [*options, '--output', str(tmp_path / 'study.json')]
     monkeypatch.setattr(study, 'one_run', interrupted)
     assert cli.main(command) == 130
@@ -119,7 +120,7 @@ def test_the_command_continues_an_interrupted_study(tmp_path, monkeypatch, capsy
     assert called == [0, 0, 1, 1]
     assert [path.name for path in tmp_path.iterdir()] == ['study.json']
     content = json.loads((tmp_path / 'study.json').read_text())
-    assert content['origin']['options'] == {'noise': [0.01], 'runs': 2, 'seed': 0}
+    assert content['origin']['options'] == {'noise': 0.01, 'runs': 2, 'seed': 0}
     capsys.readouterr()
     assert cli.main([*options, '--json']) == 0
     again = json.loads(capsys.readouterr().out)
