@@ -145,6 +145,24 @@ def known_keys(value: Any, what: str, keys: Collection[str]) -> Mapping[str, Any
     return mapping(value, what)
 
 
+def per_drive(
+    description: Description, value: Any, what: str, default: float | None = None
+) -> np.ndarray:
+    """Return (n_a,) values given as one number or as {joint: number}; free joints have the default.
+
+    Raises DescriptionError naming `what`, also for a drive that is missing without a default.
+    """
+    driven = description.driven_joints
+    table = value if isinstance(value, Mapping) else dict.fromkeys(driven, number(value, what))
+    known_keys(table, what, driven)
+    found = []
+    for joint in description.actuated_joints:
+        if joint not in table and default is None:
+            raise DescriptionError(f"{what} has no '{joint}'")
+        found.append(number(table.get(joint, default), f'{what}.{joint}'))
+    return np.array(found)
+
+
 def mapping(value: Any, what: str) -> Mapping[str, Any]:
     """Return a mapping or raise DescriptionError naming `what`."""
     if not isinstance(value, Mapping):

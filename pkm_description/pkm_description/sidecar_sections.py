@@ -12,7 +12,7 @@ from pkm_description.actuation.hydraulic_drives import read_hydraulics
 from pkm_description.actuation.redundant_drives import drive_description
 from pkm_description.description import Array, Description
 from pkm_description.errors import DescriptionError
-from pkm_description.sidecar import known_keys, number
+from pkm_description.sidecar import known_keys, number, per_drive
 
 SIMULATION_KEYS = ('force_noise', 'position_noise', 'position_resolution', 'cogging', 'stribeck')
 WORKSPACE_KEYS = ('position_lower', 'position_upper', 'tilt', 'aperture')
@@ -128,7 +128,10 @@ def read_simulation(description: Description) -> SimulationSection:
     cogging = known_keys(
         section.get('cogging', {}), 'simulation.cogging', ('amplitude', 'period', 'phase')
     )
-    period = _per_joint(description, cogging.get('period', 1.0), 'cogging.period', 1.0)
+    where = 'simulation.cogging'
+    amplitude = per_drive(description, cogging.get('amplitude', {}), f'{where}.amplitude', 0.0)
+    period = per_drive(description, cogging.get('period', 1.0), f'{where}.period', 1.0)
+    phase = per_drive(description, cogging.get('phase', {}), f'{where}.phase', 0.0)
     if np.any(period <= 0.0):
         raise DescriptionError(f'simulation.cogging.period must be positive, not {period.min():g}')
     where = 'simulation.position_resolution'
@@ -139,11 +142,9 @@ def read_simulation(description: Description) -> SimulationSection:
         force_covariance=_covariance(section, 'force_noise', count),
         position_covariance=_covariance(section, 'position_noise', count),
         position_resolution=resolution,
-        cogging_amplitude=_per_joint(
-            description, cogging.get('amplitude', {}), 'cogging.amplitude', 0.0
-        ),
+        cogging_amplitude=amplitude,
         cogging_period=period,
-        cogging_phase=_per_joint(description, cogging.get('phase', {}), 'cogging.phase', 0.0),
+        cogging_phase=phase,
         stribeck=_stribeck(section, description.scalar_joints),
     )
 
@@ -187,20 +188,6 @@ def _covariance(section: Mapping[str, Any], key: str, count: int) -> Array:
     if np.linalg.eigvalsh(correlation)[0] <= 0.0:
         raise DescriptionError(f'{where} must be positive definite')
     return np.asarray(correlation * np.outer(deviation, deviation), dtype=float)
-
-
-def _per_joint(description: Description, value: Any, where: str, default: float) -> Array:
-    """Return (n_a,) values given as one number or as {joint: number}; free joints have none."""
-    driven, where = description.driven_joints, f'simulation.{where}'
-    if not isinstance(value, Mapping):
-        value = dict.fromkeys(driven, number(value, where))
-    table = known_keys(value, where, driven)
-    return np.array(
-        [
-            number(table.get(joint, default), f'{where}.{joint}')
-            for joint in description.actuated_joints
-        ]
-    )
 
 
 def _array(value: Any, where: str) -> Array:

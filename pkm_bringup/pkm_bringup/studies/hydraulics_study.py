@@ -9,7 +9,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,7 @@ PRESSURE_BANDWIDTHS, SERVO_BANDWIDTHS = (10.0, 30.0, 60.0, 100.0), (1.0, 3.0, 6.
 LOST = 3.0  # amplitudes off the path
 
 
+@lru_cache(maxsize=4)
 def described(robot_name: str, valve_frequency: float | None) -> ClosedChainModel:
     """Return the robot, with another natural frequency [Hz] of its valves where one is given.
 

@@ -10,7 +10,7 @@ import numpy as np
 from pkm_description.actuation.redundant_drives import refuse_redundant_actuation
 from pkm_description.description import Array, Description, frozen
 from pkm_description.errors import DescriptionError
-from pkm_description.sidecar import known_keys, number
+from pkm_description.sidecar import known_keys, per_drive
 
 HYDRAULIC_KEYS = (
     *('supply_pressure', 'piston_area', 'chamber_volume', 'bulk_modulus', 'leakage'),
@@ -124,22 +124,14 @@ def hydraulic_losses(description: Description, form: str) -> list[str]:
 
 
 def _of_drives(description: Description, section: Mapping[str, object], key: str) -> Array:
-    """Return (n_a,) values given as one number or as {joint: number}."""
-    names, where = description.actuated_joints, f'hydraulics.{key}'
-    given = section.get(key, 0.0 if key in MAY_BE_ZERO else None)
-    if given is None:
+    """Return (n_a,) values of a key."""
+    if key not in section and key not in MAY_BE_ZERO:
         raise DescriptionError(f"hydraulics has no '{key}'")
-    table = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
-    known_keys(table, where, names)
-    found = []
-    for name in names:
-        if name not in table:
-            raise DescriptionError(f"{where} has no '{name}'")
-        value = number(table[name], f'{where}.{name}' if given is table else where)
-        if value < 0.0 or (value == 0.0 and key not in MAY_BE_ZERO):
-            least = 'not be negative' if key in MAY_BE_ZERO else 'be positive'
-            raise DescriptionError(f'{where} must {least}, not {value:g}')
-        if value > MOST.get(key, np.inf):
-            raise DescriptionError(f'{where} must be at most {MOST[key]:g}, not {value:g}')
-        found.append(value)
-    return frozen(np.array(found))
+    where = f'hydraulics.{key}'
+    found = per_drive(description, section.get(key, 0.0), where)
+    if np.any(found < 0.0) or (key not in MAY_BE_ZERO and not np.all(found)):
+        least = 'not be negative' if key in MAY_BE_ZERO else 'be positive'
+        raise DescriptionError(f'{where} must {least}, not {found.min():g}')
+    if np.any(found > MOST.get(key, np.inf)):
+        raise DescriptionError(f'{where} must be at most {MOST[key]:g}, not {found.max():g}')
+    return frozen(found)
