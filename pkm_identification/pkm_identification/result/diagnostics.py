@@ -121,6 +121,23 @@ class FixedContradiction:
 
 
 @dataclass(frozen=True)
+class WantedFriction:
+    """A parameter of the friction of a drive as the data want it without limits."""
+
+    name: str
+    value: float
+    standard_deviation: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitDiagnostics:
+    """What an estimator within limits tells of the estimate without them."""
+
+    # where the data contradict the limits: friction that is negative tells a wrong sign
+    wanted_friction: tuple[WantedFriction, ...] = ()
+
+
+@dataclass(frozen=True)
 class ParameterDiagnostics:
     """What became of the parameters, by name."""
 

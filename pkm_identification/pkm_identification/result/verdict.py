@@ -12,7 +12,7 @@ from pkm_identification.arrays import Array
 from pkm_identification.percent import percent
 from pkm_identification.physical.nearest import LEAST_P_VALUE
 from pkm_identification.quality.report import Defect, doubts
-from pkm_identification.result.diagnostics import Diagnostics
+from pkm_identification.result.diagnostics import Diagnostics, LimitDiagnostics
 from pkm_identification.result.force_errors import ForceErrors
 from pkm_identification.result.result import IdentificationResult
 
@@ -249,15 +249,19 @@ def driven_by_friction(result: IdentificationResult) -> list[str]:
     """Joints whose Coulomb and viscous friction at their RMS speed pushes along the motion.
 
     Only joints without other friction, which may make up for it. Beyond doubt, and by a share of
-    the force: one of force and motion has a wrong sign.
+    the force: one of force and motion has a wrong sign. Where limits keep friction positive, that
+    which the data want without them counts.
     """
     errors = result.diagnostics.force_errors
     if errors is None:
         return []
     deviations = dict(zip(result.names, result.standard_deviation, strict=True))
     values = dict(zip(result.names, result.values, strict=True))
+    wanted = result.diagnostics.own_as(LimitDiagnostics).wanted_friction
+    values |= {each.name: each.value for each in wanted}
+    deviations |= {each.name: each.standard_deviation for each in wanted}
     further = set(result.load_friction)
-    if result.drive_friction is not None:
+    if result.drive_friction is not None and not wanted:
         law = result.drive_friction.law
         pairs = zip(law.joint_names, law.laws, strict=True)
         further |= {joint for joint, kind in pairs if kind != LINEAR}

@@ -69,15 +69,32 @@ def test_forces_of_the_opposite_sign_make_the_data_doubtful(record, slider_model
     )
 
 
+def with_wrong_sign(data, model, motion):
+    """Friction drives the left axis; the masses are not those described, nothing else tells it."""
+    parameters = model.nominal_parameters * [0.1, 1.0, 0.1, -3.0, -3.0, 1.0, 1.0]
+    noise = data.efforts - model.inverse_dynamics(motion(data.time))
+    return with_forces(data, model.inverse_dynamics(motion(data.time), parameters) + noise)
+
+
 def test_forces_of_the_wrong_sign_are_named_by_their_friction(record, slider_model, motion):
-    """Where the masses are not those described, so that nothing but friction tells the sign."""
-    data = record(periods=8, force_noise=1.0)
-    parameters = slider_model.nominal_parameters * [0.1, 1.0, 0.1, -3.0, -3.0, 1.0, 1.0]
-    noise = data.efforts - slider_model.inverse_dynamics(motion(data.time))
-    forces = slider_model.inverse_dynamics(motion(data.time), parameters) + noise
-    found = verdict_of(identify(with_forces(data, forces), slider_model))
+    data = with_wrong_sign(record(periods=8, force_noise=1.0), slider_model, motion)
+    found = verdict_of(identify(data, slider_model))
     assert found.grade is Grade.DOUBTFUL and found.limit is Limit.SIGNS
     assert found.reasons == ('friction would drive left',)
+
+
+@pytest.mark.parametrize('estimator', ['feasible', 'nonlinear_friction'])
+def test_limits_that_keep_friction_positive_hide_no_wrong_sign(
+    estimator, record, slider_model, motion, tmp_path
+):
+    data = record(periods=8, force_noise=1.0)
+    result = identify(with_wrong_sign(data, slider_model, motion), slider_model, estimator)
+    found = verdict_of(result)
+    assert found.grade is Grade.DOUBTFUL and found.limit is Limit.SIGNS
+    assert found.reasons == ('friction would drive left',)
+    result.save(tmp_path / 'model.yaml')
+    assert verdict_of(load_result(tmp_path / 'model.yaml', slider_model)).line() == found.line()
+    assert verdict_of(identify(data, slider_model, estimator)).limit is not Limit.SIGNS
 
 
 def test_a_fixed_value_that_the_data_contradict_is_named(record, slider_model):

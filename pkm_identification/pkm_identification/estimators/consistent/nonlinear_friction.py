@@ -22,6 +22,7 @@ from pkm_identification.estimators.consistent.friction_columns import (
 )
 from pkm_identification.estimators.consistent.nominal_prior import combinations
 from pkm_identification.estimators.consistent.physically_consistent import (
+    CONTRADICTED,
     ConsistencyDiagnostics,
     Range,
     build_limits,
@@ -29,6 +30,7 @@ from pkm_identification.estimators.consistent.physically_consistent import (
     figures,
     nearby,
     solver_warnings,
+    wanted_friction,
 )
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.physical.bodies import LEAST_EIGENVALUE, PhysicalBodies
@@ -92,11 +94,16 @@ def nonlinear_friction(
     ends, costs = search.run(starts, max_iterations)
     best = ends[0]
     linear = columns.linearised(best.parameters)
-    free = weighted_least_squares(linear, [inverse_root(each) for each in noise], noise)
+    weights = [inverse_root(each) for each in noise]
+    free = weighted_least_squares(linear, weights, noise)
     bodies_part = combinations(problem)[problem.free] @ best.found.x
     active = [*best.found.active, *search.at_ends(best)]
     values = np.concatenate([bodies_part, best.parameters[~columns.constant]])
     covariance, rests_on, distance = covariance_at_constraints(linear, free, values)
+    told = figures(linear, best.found, active, distance, margin)
+    if told.p_value_physical < CONTRADICTED:
+        plain = weighted_least_squares(problem, weights, noise)
+        told = replace(told, wanted_friction=wanted_friction(problem, plain))
     return Estimate(
         values=values,
         covariance=covariance,
@@ -109,7 +116,7 @@ def nonlinear_friction(
         friction_index=columns.joint_index,
         linearised=linear,
         diagnostics=FrictionDiagnostics(
-            **vars(figures(linear, best.found, active, distance, margin)),
+            **vars(told),
             undetermined_friction=tuple(
                 linear.names[i] for i in free.undetermined if i >= problem.size
             ),

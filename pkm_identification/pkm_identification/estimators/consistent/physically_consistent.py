@@ -38,6 +38,7 @@ from pkm_identification.regression.weighted_least_squares import (
     weighted_rows,
     weights_of,
 )
+from pkm_identification.result.diagnostics import LimitDiagnostics, WantedFriction
 
 Range = Sequence[float] | float
 
@@ -104,6 +105,8 @@ def feasible(
         brought = f'the nominal bodies, which bring {100 * share:.2g} % of the precision'
         rests_on = f'{fit.covariance_rests_on} and {brought}'
     told = figures(problem, found, found.active, distance, margin)
+    if told.p_value_physical < CONTRADICTED:
+        told = replace(told, wanted_friction=wanted_friction(problem, free))
     if nominal_spread is not None:
         evidence = {f'{each.spread:g}': each.log_evidence for each in tried}
         told = replace(
@@ -196,7 +199,7 @@ class _Programme:
 
 
 @dataclass(frozen=True)
-class ConsistencyDiagnostics:
+class ConsistencyDiagnostics(LimitDiagnostics):
     """What the limits of physical bodies changed."""
 
     active_constraints: tuple[str, ...]
@@ -215,6 +218,20 @@ class ConsistencyDiagnostics:
     nominal_spread: float | None = None
     prior_share: float = 0.0
     log_evidence: Mapping[str, float] = field(default_factory=dict)
+
+
+def wanted_friction(problem: Problem, free: Estimate) -> tuple[WantedFriction, ...]:
+    """Return the friction of the drives in the estimate without limits."""
+    covariance, _ = residual_scaled_covariance(problem, free)
+    deviations = np.sqrt(np.diag(covariance))
+    drives = tuple(f'{joint}.' for joint in problem.model.actuated_joints)
+    names = [problem.base.names[index] for index in problem.selection.free]
+    found = zip(names, free.values, deviations, strict=True)
+    return tuple(
+        WantedFriction(name, float(value), float(deviation))
+        for name, value, deviation in found
+        if name.startswith(drives) and name.endswith(('.coulomb', '.viscous'))
+    )
 
 
 def figures(
