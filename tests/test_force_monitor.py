@@ -11,7 +11,7 @@ from laboratory import CONTROLLER, MODEL, RATE, Laboratory, shake
 from std_msgs.msg import Bool
 
 from pkm_bringup.offline import measured_arrays
-from pkm_bringup.studies.plants import excitation_of, recorded
+from pkm_bringup.studies.runs.plants import excitation_of, recorded
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.control_types import ErrorCode
 from pkm_control.controller import TrajectoryController

@@ -10,7 +10,7 @@ import pytest
 
 import pkm_description
 from pkm_bringup.offline import dataset_of, measured_arrays
-from pkm_bringup.studies.plants import excitation_of, true_base_parameters
+from pkm_bringup.studies.runs.plants import excitation_of, true_base_parameters
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward

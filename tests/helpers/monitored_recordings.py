@@ -10,7 +10,7 @@ import numpy as np
 from every_model import model_of
 from npz_recordings import save
 
-from pkm_bringup.studies.plants import (
+from pkm_bringup.studies.runs.plants import (
     dataset,
     excitation_of,
     noisy_effects,

@@ -26,7 +26,7 @@ from pkm_bringup.nodes.estimate_listener import EstimateListener
 from pkm_bringup.nodes.excite_client import run_excitation
 from pkm_bringup.nodes.graph_client import GraphClient, GraphError
 from pkm_bringup.nodes.state_listener import STATES, StateListener
-from pkm_bringup.studies.plants import excitation_of
+from pkm_bringup.studies.runs.plants import excitation_of
 from pkm_control.nodes.trajectory_controller import TrajectoryControllerNode
 from pkm_description.nodes.description_publisher import DescriptionPublisher
 from pkm_description.nodes.state_completer import StateCompleter

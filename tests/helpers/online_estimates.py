@@ -8,7 +8,7 @@ import numpy as np
 from every_model import model_of
 from monitored_recordings import motion
 
-from pkm_bringup.studies.plants import sampled_period
+from pkm_bringup.studies.runs.plants import sampled_period
 from pkm_identification.estimators.filters.recursive_estimator import RecursiveEstimator
 
 NAME, NOISE, EACH = 'delta', 0.5, 25  # [N m], samples of 1 kHz

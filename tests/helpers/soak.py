@@ -27,7 +27,7 @@ from lifecycle_msgs.msg import Transition
 from process_laboratory import ATTEMPTS, PATIENCE, ROBOT, ProcessLaboratory
 from std_srvs.srv import Trigger
 
-from pkm_bringup.studies.plants import excitation_of
+from pkm_bringup.studies.runs.plants import excitation_of
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import Phase
 from pkm_msgs.action import Excite

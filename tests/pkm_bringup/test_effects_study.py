@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies import effects_study
-from pkm_bringup.views.study_tables import print_effects
+from pkm_bringup.views.study_views.study_tables import print_effects
 
 
 def test_one_robot_from_its_recording_to_its_tracking(monkeypatch, capsys):

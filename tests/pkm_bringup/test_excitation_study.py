@@ -21,7 +21,8 @@ import pkm_description
 from pkm_bringup import cli, offline
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies import excitation_study
-from pkm_bringup.studies.design_runs import (
+from pkm_bringup.studies.excitation_study import run_designs, summary
+from pkm_bringup.studies.runs.design_runs import (
     ESTIMATORS,
     estimate_runs,
     executed_deviations,
@@ -30,9 +31,8 @@ from pkm_bringup.studies.design_runs import (
     record,
     signals_of,
 )
-from pkm_bringup.studies.excitation_study import run_designs, summary
-from pkm_bringup.studies.spread_statistics import agreement, independence
-from pkm_bringup.views.excitation_study_view import findings
+from pkm_bringup.studies.runs.spread_statistics import agreement, independence
+from pkm_bringup.views.study_views.excitation_study_view import findings
 from pkm_description.errors import EstimationError, SimulationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import FourierTrajectory

@@ -11,7 +11,7 @@ from every_model import model_of
 from pkm_bringup import cli
 from pkm_bringup.offline import feedforward_of
 from pkm_bringup.studies.feasible_study import is_physical_when_read
-from pkm_bringup.studies.plants import held_out_motion, recorded, stribeck_friction
+from pkm_bringup.studies.runs.plants import held_out_motion, recorded, stribeck_friction
 from pkm_dynamics.simulation import PlantEffects
 from pkm_identification import identify
 from pkm_identification.excitation.excitation_design import load_excitation

@@ -12,7 +12,7 @@ from pkm_bringup import cli
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies import pendulum_study, uf_pkm_study
 from pkm_bringup.studies.pendulum_study import equations, record, true_parameters
-from pkm_bringup.views.study_tables import print_uf_pkm
+from pkm_bringup.views.study_views.study_tables import print_uf_pkm
 
 
 @pytest.fixture(scope='module')

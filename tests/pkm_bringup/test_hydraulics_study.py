@@ -9,7 +9,7 @@ import pytest
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies import hydraulics_study
 from pkm_bringup.studies.hydraulics_study import AXES, FORCES
-from pkm_bringup.views.study_tables import print_hydraulics
+from pkm_bringup.views.study_views.study_tables import print_hydraulics
 from pkm_description.errors import SimulationError
 
 

@@ -13,8 +13,8 @@ from every_model import model_of
 
 from pkm_bringup import cli
 from pkm_bringup.offline import plant_of
-from pkm_bringup.studies.payload_recordings import Setting, payloads_of, record
 from pkm_bringup.studies.payload_study import CASES, case_figures
+from pkm_bringup.studies.runs.payload_recordings import Setting, payloads_of, record
 from pkm_description import Payload
 from pkm_dynamics.simulation import SimulatedPlant
 

@@ -5,7 +5,7 @@ import pytest
 from chances import count_range, deviation_range, mean_limit, normal_limit
 from scipy import stats
 
-from pkm_bringup.studies.spread_statistics import (
+from pkm_bringup.studies.runs.spread_statistics import (
     agreement,
     bias,
     compare,

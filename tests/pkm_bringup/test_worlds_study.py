@@ -7,7 +7,7 @@ import pytest
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies import worlds_study
 from pkm_bringup.studies.worlds_study import parameter_rows, world_rows
-from pkm_bringup.views.study_tables import print_worlds
+from pkm_bringup.views.study_views.study_tables import print_worlds
 from pkm_description.errors import MissingWorldError
 from pkm_dynamics.worlds import named_worlds
 

@@ -17,7 +17,7 @@ import numpy as np
 from pkm_bringup.arguments import COUNT, NOT_NEGATIVE, ROBOT
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, runs
-from pkm_bringup.studies.plants import (
+from pkm_bringup.studies.runs.plants import (
     SAMPLING_RATE,
     dataset,
     excitation_of,

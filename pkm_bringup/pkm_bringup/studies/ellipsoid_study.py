@@ -19,7 +19,13 @@ from pkm_bringup.arguments import COUNT
 from pkm_bringup.offline import dataset_of, effects_of
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, robot, runs
-from pkm_bringup.studies.plants import dataset, excitation_of, model_of, sampled_period, simulated
+from pkm_bringup.studies.runs.plants import (
+    dataset,
+    excitation_of,
+    model_of,
+    sampled_period,
+    simulated,
+)
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset, preset_names

@@ -19,7 +19,7 @@ from scipy import stats
 from pkm_bringup.arguments import COUNT
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, plant, robot, runs
-from pkm_bringup.studies.plants import (
+from pkm_bringup.studies.runs.plants import (
     excitation_of,
     model_of,
     noisy_effects,

@@ -20,7 +20,7 @@ from scipy import stats
 from pkm_bringup.arguments import COUNT
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Output, Study, plant, robot, runs
-from pkm_bringup.studies.design_runs import (
+from pkm_bringup.studies.runs.design_runs import (
     ESTIMATORS,
     Information,
     Record,
@@ -32,8 +32,8 @@ from pkm_bringup.studies.design_runs import (
     record,
     signals_of,
 )
-from pkm_bringup.studies.plants import SAMPLING_RATE, model_of, true_base_parameters
-from pkm_bringup.studies.spread_statistics import agreement, bias, compare, independence
+from pkm_bringup.studies.runs.plants import SAMPLING_RATE, model_of, true_base_parameters
+from pkm_bringup.studies.runs.spread_statistics import agreement, bias, compare, independence
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.arrays import Array

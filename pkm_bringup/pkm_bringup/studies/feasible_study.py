@@ -23,7 +23,7 @@ from pkm_bringup.arguments import COUNT
 from pkm_bringup.offline import effects_of
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, plant, robot, runs
-from pkm_bringup.studies.plants import (
+from pkm_bringup.studies.runs.plants import (
     exact_forces,
     excitation_of,
     held_out_motion,

@@ -17,7 +17,7 @@ import numpy as np
 from pkm_bringup.offline import effects_of
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, robot, seed
-from pkm_bringup.studies.plants import model_of, rms
+from pkm_bringup.studies.runs.plants import model_of, rms
 from pkm_control.hydraulic_axes import AxisControl, AxisReference, ForceControl, axis_gain, led
 from pkm_description.actuation.hydraulic_drives import read_hydraulics
 from pkm_description.errors import SimulationError

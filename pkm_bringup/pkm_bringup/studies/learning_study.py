@@ -18,7 +18,7 @@ from pkm_bringup.offline import effects_of, simulate
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, robot, runs
 from pkm_bringup.studies.effects_study import ESTIMATOR, other_motions
-from pkm_bringup.studies.plants import excitation_of, model_of, recorded
+from pkm_bringup.studies.runs.plants import excitation_of, model_of, recorded
 from pkm_control.closed_loop import ClosedLoopRecording
 from pkm_control.feedforward import Feedforward, identified_feedforward
 from pkm_control.learning.learned_force import Scope, motion_key

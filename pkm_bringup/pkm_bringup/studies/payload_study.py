@@ -18,8 +18,8 @@ import numpy as np
 from pkm_bringup.arguments import COUNT
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, plant, robot, runs
-from pkm_bringup.studies.payload_recordings import Setting, payloads_of, record, scaled
-from pkm_bringup.studies.plants import excitation_of, model_of, rms
+from pkm_bringup.studies.runs.payload_recordings import Setting, payloads_of, record, scaled
+from pkm_bringup.studies.runs.plants import excitation_of, model_of, rms
 from pkm_description import Payload
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel

@@ -24,7 +24,7 @@ from scipy.optimize import least_squares
 
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, runs
-from pkm_bringup.studies.plants import model_of
+from pkm_bringup.studies.runs.plants import model_of
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.integration import integrate_motion
 from pkm_identification.arrays import Array

@@ -17,7 +17,7 @@ import numpy as np
 
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, runs
-from pkm_bringup.studies.plants import model_of, rms
+from pkm_bringup.studies.runs.plants import model_of, rms
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.equations.energy import actuator_work, energy_balance
 from pkm_dynamics.equations.integration import integrate_motion

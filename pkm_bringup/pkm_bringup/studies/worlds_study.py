@@ -18,7 +18,7 @@ from pkm_bringup.arguments import COUNT
 from pkm_bringup.offline import dataset_of, measured_arrays
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, robot, seed
-from pkm_bringup.studies.plants import (
+from pkm_bringup.studies.runs.plants import (
     SETTLING,
     excitation_of,
     model_of,

@@ -81,7 +81,7 @@ def run(study: Study, arguments: Namespace) -> int:
         if arguments.json:
             print_json(content)
         else:
-            views = import_module('pkm_bringup.views.study_tables')
+            views = import_module('pkm_bringup.views.study_views.study_tables')
             getattr(views, f'print_{study.name}')(content)
     if output is not None:
         print_note(f"wrote '{output}'")
@@ -102,7 +102,7 @@ def _write(study: Study, output: Path, content: Content, runner: Runner) -> None
 
 def _fill(content: Content, runner: Runner, folder: Path) -> None:
     """Write all files of a study into a new folder."""
-    from pkm_bringup.views.excitation_study_view import plot_spreads  # matplotlib
+    from pkm_bringup.views.study_views.excitation_study_view import plot_spreads  # matplotlib
 
     for name, save in runner.files.items():
         save(folder / name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pkm_bringup.offline import effects_of
-from pkm_bringup.studies.plants import (
+from pkm_bringup.studies.runs.plants import (
     dataset,
     excitation_of,
     noisy_effects,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.studies.plants import (
+from pkm_bringup.studies.runs.plants import (
     SAMPLING_RATE,
     dataset,
     exact_forces,

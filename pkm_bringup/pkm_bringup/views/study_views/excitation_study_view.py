@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.studies.design_runs import ESTIMATORS
 from pkm_bringup.studies.excitation_study import DETERMINISTIC, MAIN, STATISTICAL
-from pkm_bringup.studies.spread_statistics import TOLERANCE
+from pkm_bringup.studies.runs.design_runs import ESTIMATORS
+from pkm_bringup.studies.runs.spread_statistics import TOLERANCE
 from pkm_bringup.views.console import print_table
 
 TOLD = {'predicted': 'predicted by the design', 'executed': 'that of the motion as run'}

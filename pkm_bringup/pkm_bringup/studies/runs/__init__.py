@@ -1,0 +1,1 @@
+"""What the runs of studies are made of: plants, recordings, designs, spread over many runs."""
