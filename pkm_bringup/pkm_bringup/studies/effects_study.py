@@ -1,7 +1,8 @@
 """Identification and tracking of a simulated robot with and without what its model lacks.
 
 Each run records the shipped excitation under control, identifies from it, predicts noise-free
-forces of other motions, and tracks the first of them without a model and with what it identified.
+forces of other motions, and tracks the first of them without a model, with the rigid body that it
+identified, and with all of it [H Figs 4, 5].
 """
 
 from __future__ import annotations
@@ -25,16 +26,19 @@ from pkm_bringup.studies.runs.plants import (
     recorded,
     rms,
 )
+from pkm_control.closed_loop import ClosedLoopRecording
 from pkm_control.feedforward import identified_feedforward, no_feedforward
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset, preset_names
 from pkm_dynamics.trajectories import Trajectory
+from pkm_dynamics.trajectories.execution import Phase
 from pkm_identification import identify, validate
 from pkm_identification.option import Option
 
 ESTIMATOR = 'gauss_markov'
 # effects of the plant, and friction of the model
 CASES = (('modelled', 'described'), ('all', 'described'), ('all', 'auto'))
+RAMPS = (Phase.RAMP_IN, Phase.RAMP_OUT)
 FORCES_OF = 15  # periods of motions whose forces are predicted: enough for their averages
 
 
@@ -61,25 +65,32 @@ def one_run(
         assert found is not None
         predicted[name] = found.overall
     known = result.controller_parameters
-    identified = identified_feedforward(model, 'identified', list(known), list(known.values()))
-    tracked = [
-        simulate(
-            model,
-            next(iter(motions.values())),
-            SETTLING + 1,
-            effects=plant,
-            feedforward=feedforward,
-            seed=seed + 2,
-        ).tracking_rms()
-        for feedforward in (no_feedforward(), identified)
-    ]
-    without, with_model = (rms(each) for each in tracked)
+    given = (list(known), list(known.values()))
+    bodies = identified_feedforward(model, 'rigid body', *given, friction=False)
+    laws = {
+        'nothing': no_feedforward(),
+        'rigid_body': bodies,
+        'identified': identified_feedforward(model, 'identified', *given),
+    }
+    first, fixed = next(iter(motions.values())), {'effects': plant, 'seed': seed + 2}
+    tracked = {
+        law: errors_of(simulate(model, first, SETTLING + 1, feedforward=feedforward, **fixed))
+        for law, feedforward in laws.items()
+    }
+    without, with_model = (tracked[law]['full_speed'] for law in ('nothing', 'identified'))
     return {
         'predicted': predicted,
+        'tracked': tracked,
         'without': without,
         'with_model': with_model,
         'factor': without / with_model,
     }
+
+
+def errors_of(recording: ClosedLoopRecording) -> dict[str, float]:
+    """RMS errors [m, rad] of the actuators at full speed and on the ramps to it and from it."""
+    ramps = np.isin(recording.phase, RAMPS)
+    return {'full_speed': rms(recording.tracking_rms()), 'ramps': rms(recording.errors[ramps])}
 
 
 def summary(effects: str, friction: str, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -96,7 +107,15 @@ def summary(effects: str, friction: str, found: Sequence[dict[str, Any]]) -> dic
         'predicted': {
             name: float(np.mean([each['predicted'][name] for each in found])) for name in motions
         },
+        'tracked': {
+            law: {
+                phase: float(np.mean([each['tracked'][law][phase] for each in found]))
+                for phase in errors
+            }
+            for law, errors in found[0]['tracked'].items()
+        },
         **{key: mean(key) for key in ('without', 'with_model', 'factor')},
+        'factors': [each['factor'] for each in found],
     }
 
 

@@ -131,8 +131,12 @@ EFFECTS: Columns = {
         f'{name} {100 * error:.2g}' for name, error in row['predicted'].items()
     ),
     'tracking without model [mm, mrad]': lambda row: f'{1000 * row["without"]:.4g}',
+    'rigid body alone': lambda row: f'{1000 * row["tracked"]["rigid_body"]["full_speed"]:.4g}',
     'with it': lambda row: f'{1000 * row["with_model"]:.4g}',
     'times smaller': ('factor', '.1f'),
+    'on the ramps': lambda row: ', '.join(
+        f'{1000 * errors["ramps"]:.3g}' for errors in row['tracked'].values()
+    ),
 }
 WORLDS: Columns = {
     'world': 'world',
