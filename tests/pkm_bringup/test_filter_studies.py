@@ -88,5 +88,19 @@ def test_masses_of_the_uf_pkm(monkeypatch, capsys):
     for case, limit in zip(tables['4.14'], (0.06, 0.1), strict=True):
         assert max(case['worst'].values()) < limit
     assert max(tables['4.16'][0]['worst'].values()) > 0.3
+    # sines without rotation show the masses, and the inertia of the stators across; of that of
+    # the platform nothing: it stays at its start, as uncertain as there
+    for table in ('4.5', '4.11', '4.13'):
+        assert len(tables[table]) == 3
+        for case in tables[table]:
+            assert max(case['worst'][mass] for mass in uf_pkm_study.BODIES) < 1e-6
+            assert case['worst']['Izzb'] < 0.01
+            for name in ('Ixxp', 'Iyyp', 'Izzp'):
+                assert case['worst'][name] == pytest.approx(0.1, rel=1e-3)
+                told = case['standard_deviation'][name] / case['true'][name]
+                assert told == pytest.approx(case['start_deviation'], rel=1e-3)
+    falling = next(case for case in tables['4.7'] if case['motion'] == 'fall')
+    assert max(falling['worst'][name] for name in ('Ixxp', 'Iyyp', 'Izzp')) < 1e-3  # it turns
     print_uf_pkm(content)
-    assert capsys.readouterr().out.count('neglected') == 9
+    out = capsys.readouterr().out
+    assert out.count('neglected') == 9 and 'Iyye' in out

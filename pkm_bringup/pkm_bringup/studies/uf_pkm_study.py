@@ -1,4 +1,4 @@
-"""Masses of the UF-PKM by the unscented filter, as in the tables of [O chapter 4].
+"""Masses and inertias of the UF-PKM by the unscented filter, as in the tables of [O chapter 4].
 
 From forces or from energy, in four motions, with and without friction, with the samples in order,
 at random or every tenth, without and with noise.
@@ -29,6 +29,8 @@ from pkm_identification.option import POSITIVE, Option
 ROBOT = 'uf_pkm'
 BODIES = {'me': 'leg*_slider', 'mb': 'leg*_stator', 'mp': 'platform'}
 MASS_TERMS = ('m', 'mx', 'my', 'mz')
+INERTIAS = {'Ixx': 'Ixx', 'Iyy': 'Izz', 'Izz': 'Iyy'}  # of [O], whose y is our z, along the struts
+MASSES, ALL = 'masses', 'masses and inertias'  # that are unknown
 SAMPLES, STEP = 2000, 1e-3  # [s] as in [O]
 FALL = 0.1  # [s] of a free fall: 5 cm
 SPREAD = 10  # every tenth sample
@@ -46,14 +48,28 @@ TABLES: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
     ('4.8', MOTIONS[:3], {'measured': 'energy'}),
     ('4.10', MOTIONS, {'order': 'random'}),
     ('4.12', MOTIONS, {'order': 'spread'}),
+    # forces of a fall without friction are zero, with any multiple of all of these
+    ('4.5', MOTIONS[:3], {'unknown': ALL}),
+    ('4.7', MOTIONS, {'unknown': ALL, 'friction': 'known'}),
+    ('4.9', MOTIONS[:3], {'unknown': ALL, 'measured': 'energy'}),
+    ('4.11', MOTIONS[:3], {'unknown': ALL, 'order': 'random'}),
+    ('4.13', MOTIONS[:3], {'unknown': ALL, 'order': 'spread'}),
 )
 # Of sines of x and y together
 NOISY_TABLES: tuple[tuple[str, dict[str, str]], ...] = (
     ('4.14', {}),
     ('4.16', {'measured': 'energy'}),
+    ('4.15', {'unknown': ALL}),
+    ('4.17', {'unknown': ALL, 'measured': 'energy'}),
 )
 LEVELS = np.array([1.0, 5.0])  # of the noise: [O] has 1 and 5 %
-USUAL = {'motion': 'xy', 'friction': 'none', 'measured': 'force', 'order': 'original', 'noise': 0.0}
+USUAL: dict[str, Any] = {
+    'motion': 'xy',
+    'friction': 'none',
+    'measured': 'force',
+    'order': 'original',
+}
+USUAL |= {'unknown': MASSES, 'noise': 0.0}
 
 
 def mass_columns(model: ClosedChainModel) -> tuple[Array, Array]:
@@ -81,6 +97,23 @@ def mass_columns(model: ClosedChainModel) -> tuple[Array, Array]:
     return np.array(masses), columns
 
 
+def unknowns(model: ClosedChainModel, unknown: str) -> tuple[tuple[str, ...], Array, Array]:
+    """Return names (n,), true values (n,) and standard parameters (n_p, n) that a unit makes."""
+    masses, columns = mass_columns(model)
+    if unknown == MASSES:
+        return tuple(BODIES), masses, columns
+    names, nominal = list(model.parameter_names), np.asarray(model.nominal_parameters)
+    told, values, more = list(BODIES), list(masses), [columns]
+    for (body, pattern), mass, column in zip(BODIES.items(), masses, columns.T, strict=True):
+        for inertia, term in INERTIAS.items():
+            rows = [i for i, name in enumerate(names) if fnmatchcase(name, f'{pattern}.{term}')]
+            about_centre = nominal[rows[0]] - mass * column[rows[0]]
+            told.append(inertia + body.removeprefix('m'))
+            values.append(about_centre)
+            more.append(np.isin(np.arange(len(names)), rows).astype(float)[:, None])
+    return tuple(told), np.array(values), np.hstack(more)
+
+
 def moved(
     model: ClosedChainModel, motion: str, samples: int, parameters: Array
 ) -> tuple[Array, PlatformMotion]:
@@ -93,7 +126,14 @@ def moved(
 
 
 def one_run(
-    samples: int, motion: str, friction: str, measured: str, order: str, noise: float, seed: int
+    samples: int,
+    motion: str,
+    friction: str,
+    measured: str,
+    order: str,
+    unknown: str,
+    noise: float,
+    seed: int,
 ) -> dict[str, Any]:
     """Run the filter once; returns figures by name and `time` [s of CPU].
 
@@ -129,27 +169,27 @@ def one_run(
     else:
         chosen = np.arange(0, len(rows), SPREAD if order == 'spread' else 1)
     rows, given = rows[chosen], given[chosen]
-    masses, columns = mass_columns(model)
+    names, true_values, columns = unknowns(model, unknown)
     known = nominal if friction == 'known' else bodies
-    slopes, target = rows @ columns, given - rows @ (known - columns @ masses)
+    slopes, target = rows @ columns, given - rows @ (known - columns @ true_values)
     spread = noise / np.sqrt(3.0) * np.sqrt(np.mean(given**2, axis=0))  # of uniform errors
-    size = np.maximum(spread, FLOOR * np.abs(rows @ columns @ masses).max())
+    size = np.maximum(spread, FLOOR * np.abs(rows @ columns @ true_values).max())
 
     def predicted(points: Array, k: int) -> Array:
         return points @ slopes[k].T
 
     begin = time.thread_time()
-    start = (target, START * masses, START_DEVIATION * masses, np.diag(size**2))
+    start = (target, START * true_values, START_DEVIATION * true_values, np.diag(size**2))
     options = FilterOptions(history=100)
     found = unscented_filter(predicted, *start, alpha=1e-4, kappa=0.0, options=options)
     spent = time.thread_time() - begin
     figures = {
         'values': found.values,
-        'true': masses,
-        'errors': found.values / masses - 1,
+        'true': true_values,
+        'errors': found.values / true_values - 1,
         'standard_deviation': np.sqrt(np.diag(found.covariance)),
     }
-    by_name = {key: dict(zip(BODIES, each.tolist(), strict=True)) for key, each in figures.items()}
+    by_name = {key: dict(zip(names, each.tolist(), strict=True)) for key, each in figures.items()}
     return {'time': spent, **by_name}
 
 
@@ -157,7 +197,7 @@ def summary(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return means, root mean square and worst errors [1] of the runs of a case, by name."""
 
     def over_runs(key: str, figure: Callable[[list[float]], Any]) -> dict[str, Any]:
-        return {name: figure([run[key][name] for run in found]) for name in BODIES}
+        return {name: figure([run[key][name] for run in found]) for name in found[0][key]}
 
     return {
         'runs': len(found),
@@ -165,6 +205,7 @@ def summary(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         'values': over_runs('values', np.mean),
         'errors': over_runs('errors', rms),
         'worst': over_runs('errors', lambda errors: max(map(abs, errors))),
+        'start_deviation': START_DEVIATION,
         'standard_deviation': over_runs('standard_deviation', np.mean),
         'time': np.mean([run['time'] for run in found]),
     }
@@ -196,7 +237,7 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
 
 STUDY = Study(
     'uf_pkm',
-    'masses of the UF-PKM by the UKF from forces and from energy',
+    'masses and inertias of the UF-PKM by the UKF from forces and from energy',
     'In sines of x, z, x and y, and in free fall, with and without friction, with samples in '
     'order, at random or every tenth, without and with noise [O chapter 4].',
     (
