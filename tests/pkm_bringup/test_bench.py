@@ -9,6 +9,7 @@ from chances import deviation_range, normal_limit
 from every_model import model_of
 
 from pkm_bringup import cli
+from pkm_bringup.bench import growth
 from pkm_bringup.bench.frame import cost, spread
 from pkm_bringup.bench.identify_cost import write_recording
 from pkm_bringup.bench.identify_process import in_memory
@@ -144,3 +145,46 @@ def test_identification_of_two_lengths(capfd):
         assert kind['time_ratio'] == pytest.approx(long['cpu'] / short['cpu'])
         assert short['equations'] > short['parameters']
     assert both['identify']['fourier']['long']['periods'] == 40
+
+
+def test_growth_of_costs(monkeypatch, capfd, tmp_path):
+    for name, few in (('BODIES', (2, 4)), ('SAMPLES', (1, 2000)), ('HARMONICS', (2, 3))):
+        monkeypatch.setattr(growth, name, few)
+    monkeypatch.setattr(growth.pkm_description, 'library', lambda: ('serial_arm', 'five_bar'))
+    picture = tmp_path / 'growth.png'
+    options = ['--only', 'growth', '--picture', str(picture), '--json']
+    assert cli.main(['bench', '--robot', 'five_bar', *options]) == 0
+    found = json.loads(capfd.readouterr().out)['growth']
+    series = {(each['what'], each['over']): each for each in found['series']}
+    assert series['regressor', 'loops']['of'] == ['five_bar']
+    first, last = series['regressor', 'samples of a call']['times']
+    assert 0 < first < last
+    assert series['least_squares', 'parameters']['sizes'] == [arm_rank(2), arm_rank(4)]
+    assert 0 < found['written_share'] < 1 and found['flops'] > 1e8
+    assert picture.stat().st_size > 10_000
+
+
+def arm_rank(bodies):
+    """Base parameters of an arm whose first axis is vertical, and friction of its joints."""
+    return growth.arm(bodies).base_parameters().rank
+
+
+def test_an_arm_has_the_inertia_of_a_pendulum():
+    model = growth.arm(2)
+    motion = model.motion_from_actuators(np.zeros((1, 2)), np.zeros((1, 2)), [[0.0, 1.0]])
+    assert growth.AXES[2] == '1 0 0'  # of joint 2
+    offset = growth.MASS * (0.02**2 + (growth.LENGTH / 2) ** 2)
+    weight = model.motion_from_actuators(np.zeros((1, 2)), np.zeros((1, 2)), np.zeros((1, 2)))
+    moved = model.inverse_dynamics(motion) - model.inverse_dynamics(weight)
+    assert moved[0, 1] == pytest.approx(growth.INERTIA + offset)
+
+
+def test_the_exponent_is_that_of_a_power_law():
+    sizes = [1.0, 2.0, 4.0, 8.0]
+    found = growth.line('x', 'y', sizes, [3.0 * size**1.5 for size in sizes])
+    assert found['exponent'] == pytest.approx(1.5)
+
+
+def test_a_picture_needs_its_part(capfd, tmp_path):
+    assert cli.main(['bench', '--only', 'step', '--picture', str(tmp_path / 'a.png')]) != 0
+    assert 'give --only growth' in capfd.readouterr().err

@@ -27,7 +27,7 @@ from pkm_bringup.studies.runs.plants import (
     rms,
 )
 from pkm_control.closed_loop import ClosedLoopRecording
-from pkm_control.feedforward import identified_feedforward, no_feedforward
+from pkm_control.feedforward import Feedforward, identified_feedforward, no_feedforward
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset, preset_names
 from pkm_dynamics.trajectories import Trajectory
@@ -72,11 +72,14 @@ def one_run(
         'rigid_body': bodies,
         'identified': identified_feedforward(model, 'identified', *given),
     }
-    first, fixed = next(iter(motions.values())), {'effects': plant, 'seed': seed + 2}
-    tracked = {
-        law: errors_of(simulate(model, first, SETTLING + 1, feedforward=feedforward, **fixed))
-        for law, feedforward in laws.items()
-    }
+    first = next(iter(motions.values()))
+
+    def simulated(feedforward: Feedforward) -> ClosedLoopRecording:
+        return simulate(
+            model, first, SETTLING + 1, effects=plant, feedforward=feedforward, seed=seed + 2
+        )
+
+    tracked = {law: errors_of(simulated(feedforward)) for law, feedforward in laws.items()}
     without, with_model = (tracked[law]['full_speed'] for law in ('nothing', 'identified'))
     return {
         'predicted': predicted,

@@ -7,7 +7,8 @@ from argparse import Namespace, _SubParsersAction
 from importlib import import_module
 from typing import Any
 
-from pkm_bringup.arguments import COUNT, add_arguments, add_json, add_robot
+from pkm_bringup.arguments import COUNT, PICTURES, add_arguments, add_json, add_robot
+from pkm_bringup.outputs import OutputError, check_output
 from pkm_bringup.views.console import print_json, progress
 from pkm_identification.option import POSITIVE, Option
 
@@ -21,6 +22,7 @@ PARTS = {
     'identify': ('bench.identify_cost', 'measure'),
     'filters': ('bench.filter_cost', 'measure'),
     'design': ('bench.design_search', 'measure'),
+    'growth': ('bench.growth', 'measure'),
 }
 LONGER = 'a longer search from other starts that the first is compared with'
 OPTIONS = (
@@ -30,7 +32,7 @@ OPTIONS = (
     Option('reference_time', POSITIVE, LONGER, unit='s'),
     Option('recording', POSITIVE, 'length of recordings; others are ten times as long', 600.0, 's'),
 )
-ON_REQUEST = ('design',)  # takes minutes
+ON_REQUEST = ('design', 'growth')  # take minutes
 
 
 def add_parser(subparsers: _SubParsersAction[Any]) -> None:
@@ -48,9 +50,12 @@ def add_parser(subparsers: _SubParsersAction[Any]) -> None:
         '1 kHz loop on ROS 2; lockstep: lockstep steps through ROS 2; identify: time and memory of '
         'weighted least squares from recordings of two lengths and of maximum likelihood; '
         'filters: updates of the Kalman filters and of the recursive estimator; design: search of '
-        'an excitation beside SLSQP (minutes); default: all but design',
+        'an excitation beside SLSQP (minutes); growth: how costs grow with bodies, loops, samples, '
+        'parameters and harmonics (a minute); default: all but design and growth',
     )
     add_arguments(parser, *OPTIONS)
+    text = 'picture of the part growth to write (.png, .svg, .pdf); must not exist'
+    parser.add_argument('--picture', metavar='FILE', help=text)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -60,7 +65,11 @@ def run(arguments: Namespace) -> int:
     from pkm_bringup.bench.frame import Bench, machine_facts, slow_motion
     from pkm_bringup.inputs import load_model
     from pkm_bringup.views.bench_view import print_benchmark
+    from pkm_bringup.views.growth_picture import plot_growth
 
+    picture = check_output(arguments.picture, PICTURES) if arguments.picture else None
+    if picture is not None and 'growth' not in (arguments.only or ()):
+        raise OutputError('--picture draws the part growth: give --only growth, too')
     parts = arguments.only or [part for part in PARTS if part not in ON_REQUEST]
     result: dict[str, Any] = {'robot': arguments.robot, 'machine': machine_facts()}
     with progress('benchmark') as update:
@@ -74,6 +83,8 @@ def run(arguments: Namespace) -> int:
             bench = Bench(arguments.robot, model, slow_motion(model), update=report, **given)
             module, function = PARTS[part]
             result[part] = getattr(import_module(f'pkm_bringup.{module}'), function)(bench)
+    if picture is not None:
+        plot_growth(result['growth']['series'], picture)
     result['machine']['load_after'] = os.getloadavg()[0]
     if arguments.json:
         print_json(result)

@@ -30,6 +30,13 @@ LIBRARY: dict[str, Column] = {
     'regressor': lambda robot: robot['regressor']['batch'],
     'single call': lambda robot: robot['inverse_dynamics']['single'],
 }
+GROWTH: dict[str, Column] = {
+    'of': lambda row: row['what'].replace('_', ' '),
+    'over': 'over',
+    'sizes': lambda row: ', '.join(f'{size:g}' for size in row['sizes']),
+    'times': lambda row: ', '.join(f'{time:.3g}' for time in row['times']),
+    'power': ('exponent', '.2f'),
+}
 
 
 def print_benchmark(result: dict[str, Any]) -> None:
@@ -154,6 +161,16 @@ def _print_library(robots: dict[str, dict[str, Any]]) -> None:
     print_columns([{'robot': name} | robot for name, robot in robots.items()], LIBRARY)
 
 
+def _print_growth(growth: dict[str, Any]) -> None:
+    sys.stdout.write('\nhow CPU time [us] grows\n')
+    print_columns(growth['series'], GROWTH)
+    sys.stdout.write(
+        f'this machine copies {growth["copy"] / 1e9:.3g} GB/s and multiplies '
+        f'{growth["flops"] / 1e9:.3g} Gflop/s; regressors are written at '
+        f'{growth["written"] / 1e9:.3g} GB/s, {100 * growth["written_share"]:.2g} % of that\n'
+    )
+
+
 def _print_loop(loop: dict[str, Any]) -> None:
     sys.stdout.write(
         f'\n1 kHz loop on ROS 2, controller and robot in processes of their own, '
@@ -186,4 +203,5 @@ VIEWS: dict[str, Callable[[dict[str, Any]], None]] = {
     'design': _print_design,
     'identify': _print_identification,
     'lockstep': _print_lockstep,
+    'growth': _print_growth,
 }
