@@ -48,15 +48,32 @@ def test_the_error_is_that_of_other_data(record, slider_model):
     assert verdict_of(result).axis_errors == pytest.approx(relative, rel=0.25)
 
 
+def with_band_choice(result, **changes):
+    """The result as if its band had been chosen otherwise."""
+    choice = {**result.diagnostics.data[0].signals['band_choice'], **changes}
+    signals = {**result.diagnostics.data[0].signals, 'band_choice': choice}
+    entry = replace(result.diagnostics.data[0], signals=signals)
+    return replace(result, diagnostics=replace(result.diagnostics, data=(entry,)))
+
+
 def test_noise_of_the_motion_is_named(record, slider_model):
     data = record(periods=20, position_noise=3e-4, force_noise=0.1, rate=500.0)
     result = identify(data, slider_model, method='filter')
-    choice = dict(result.diagnostics.data[0].signals['band_choice'])
-    choice['noise_bias'] = [0.5 * verdict_of(result).error] * 2
-    signals = {**result.diagnostics.data[0].signals, 'band_choice': choice}
-    entry = replace(result.diagnostics.data[0], signals=signals)
-    result = replace(result, diagnostics=replace(result.diagnostics, data=(entry,)))
-    assert verdict_of(result).limit is Limit.NOISE_OF_MOTION
+    bias = [0.5 * verdict_of(result).error] * 2
+    assert verdict_of(with_band_choice(result, noise_bias=bias)).limit is Limit.NOISE_OF_MOTION
+
+
+def test_parts_that_tell_nothing_of_each_other_are_named(record, slider_model):
+    """As axes that move one after the other: whatever the band, no part predicts another."""
+    data = record(periods=20, force_noise=1.0, rate=500.0)
+    result = identify(data, slider_model, method='filter')
+    trials = result.diagnostics.data[0].signals['band_choice']['trials']
+    assert max(trial['error'] for trial in trials) < 1
+    for least, limit in ((2.0, verdict_of(result).limit), (50.0, Limit.EXCITATION)):
+        apart = [{**trial, 'error': least * (1 + k)} for k, trial in enumerate(trials)]
+        found = verdict_of(with_band_choice(result, trials=apart))
+        assert found.limit is limit
+    assert found.advice == ('excite all axes together (pkm excite design)',)
 
 
 def test_forces_of_the_opposite_sign_make_the_data_doubtful(record, slider_model):
