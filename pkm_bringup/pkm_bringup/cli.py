@@ -37,6 +37,7 @@ VERBS = (
     'report',
     'view',
     'learned',
+    'dataset',
     'study',
     'demo',
     'bench',
@@ -72,8 +73,14 @@ def build_parser(verb: str | None = None) -> argparse.ArgumentParser:
         if verb in (None, name):
             import_module(f'pkm_bringup.verbs.{_module(name)}').add_parser(verbs)
         else:
-            verbs.add_parser(name, help=_purpose(folder / f'{_module(name)}.py'))
+            verbs.add_parser(name, help=_purpose(_file(folder, name)))
     return parser
+
+
+def _file(folder: Path, verb: str) -> Path:
+    """Source of a verb: a module, or a package where its subverbs lie beside it."""
+    module = folder / f'{_module(verb)}.py'
+    return module if module.is_file() else folder / _module(verb) / '__init__.py'
 
 
 def _module(verb: str) -> str:

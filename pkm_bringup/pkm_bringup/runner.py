@@ -127,13 +127,13 @@ class KeptRuns:
     """The runs of a study with some options, kept beside its result until that is written."""
 
     def __init__(self, output: Path, origin: Mapping[str, Any]) -> None:
-        self._folder = output.with_name(f'{output.name}.runs')
+        self.folder = output.with_name(f'{output.name}.runs')
         self._origin = json.dumps(origin, indent=2, sort_keys=True)
-        there = self._folder / ORIGIN
+        there = self.folder / ORIGIN
         if there.is_file() and there.read_text(encoding='utf-8') != self._origin:
             raise OutputError(
-                f"'{self._folder}' holds runs with other options or versions ({ORIGIN}): "
-                'remove it, or name another --output'
+                f"'{self.folder}' holds runs with other options or versions ({ORIGIN}): "
+                'remove it, or name another output'
             )
 
     def read(self, name: str, count: int) -> dict[int, Any]:
@@ -146,17 +146,17 @@ class KeptRuns:
 
     def write(self, name: str, index: int, content: str) -> None:
         """Keep one run."""
-        files = {self._folder / ORIGIN: self._origin, self._file(name, index): content}
+        files = {self.folder / ORIGIN: self._origin, self._file(name, index): content}
         for path, text in files.items():
             if not path.is_file():
                 write_text_atomically(path, text, OutputError)
 
     def remove(self) -> None:
         """Remove the folder: the result is written."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _file(self, name: str, index: int) -> Path:
-        return self._folder / f'{name}_{index:04}.json'
+        return self.folder / f'{name}_{index:04}.json'
 
 
 def origin_of(study: str, options: Mapping[str, Any]) -> dict[str, Any]:

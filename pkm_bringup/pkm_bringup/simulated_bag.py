@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 from pkm_identification.datasets import BagWriter
+from pkm_identification.datasets.bags.bag_recording import METADATA
 from pkm_identification.datasets.bags.message_types import jazzy_typestore
 from pkm_identification.datasets.force_messages import CURRENTS, JOINT_STATE, POSITIONS
 
@@ -41,3 +43,23 @@ def write_bag(path: Path, arrays: Mapping[str, Any]) -> None:
     with BagWriter(path) as writer:
         for stamp, topic, content in sorted(messages, key=lambda message: message[0]):
             writer.write(topic, JOINT_STATE, content, stamp)
+
+
+def write_joint_states(path: Path, arrays: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+    """Write a compressed bag of positions [m, rad] and efforts [N, N m] in the same messages.
+
+    `metadata` are what a recording says of itself: a period [s], say.
+    """
+    store = jazzy_typestore()
+    types = store.types
+    header, stamp_of = types['std_msgs/msg/Header'], types['builtin_interfaces/msg/Time']
+    names, none = [str(name) for name in arrays['joint_names']], np.zeros(0)
+    rows = zip(arrays['time'], arrays['positions'], arrays['efforts'], strict=True)
+    with BagWriter(path, compressed=True) as writer:
+        writer.write_text(f'/{METADATA}', yaml.safe_dump(dict(metadata)), 0)
+        for time, positions, efforts in rows:
+            stamp = round(1e9 * float(time))
+            when = header(stamp_of(*divmod(stamp, 10**9)), FRAME)
+            message = types[JOINT_STATE](when, names, positions, none, efforts)
+            content = store.serialize_cdr(message, JOINT_STATE)
+            writer.write(f'/{POSITIONS}', JOINT_STATE, content, stamp)

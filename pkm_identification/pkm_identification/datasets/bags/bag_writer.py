@@ -22,7 +22,7 @@ from rosbags.interfaces import (
     QosReliability,
     QosTime,
 )
-from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer, WriterError
 from rosbags.rosbag2.storage_mcap import McapWriter
 
 from pkm_description.errors import DatasetError
@@ -46,7 +46,7 @@ class BagWriter:
     an exception leaves what was recorded there (`abort`). Neither may exist before. Not thread
     safe. `definitions` are texts of `.msg` files by full type name, for types that are neither
     common ROS 2 interfaces nor installed (`pkm_msgs/msg/MotorCurrents`, ...), `custom_data` strings
-    for the bag's metadata.
+    for the bag's metadata. `compressed`: chunks are, by zstd.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class BagWriter:
         *,
         definitions: Mapping[str, str] | None = None,
         custom_data: Mapping[str, str] | None = None,
+        compressed: bool = False,
     ) -> None:
         self.path = Path(path)
         self.partial = partial_path(path)
@@ -67,6 +68,8 @@ class BagWriter:
         self._writer = Writer(
             self.partial / self.path.name, version=BAG_VERSION, storage_plugin=StoragePlugin.MCAP
         )
+        if compressed:
+            self._writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
         for key, value in (custom_data or {}).items():
             self._writer.set_custom_data(key, value)
         try:
