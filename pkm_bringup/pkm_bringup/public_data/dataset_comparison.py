@@ -15,9 +15,9 @@ from pkm_bringup.public_data.dataset_contents import (
 )
 from pkm_bringup.public_data.dataset_files import ENDINGS, read_table, recording_content
 from pkm_bringup.public_data.dataset_making import unit_contents, units
-from pkm_bringup.public_data.dataset_manifest import README, Manifest, read_manifest
+from pkm_bringup.public_data.dataset_manifest import README, RECORDINGS, Manifest, read_manifest
 from pkm_bringup.public_data.dataset_readme import readme_text
-from pkm_bringup.public_data.dataset_recordings import MOTIONS, RECORDINGS
+from pkm_bringup.public_data.dataset_recordings import MOTIONS
 from pkm_bringup.runner import Runner, origin_of
 from pkm_description.errors import DatasetError, PkmError
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pkm_bringup.public_data.dataset_contents import RECORDING, Content, Decimals
-from pkm_bringup.public_data.dataset_recordings import RECORDINGS
+from pkm_bringup.public_data.dataset_manifest import RECORDINGS
 from pkm_bringup.simulated_bag import write_joint_states
 from pkm_description.errors import DatasetError
 from pkm_identification import load

@@ -19,10 +19,9 @@ from pkm_bringup.public_data.dataset_cases import (
 )
 from pkm_bringup.public_data.dataset_contents import Content, text_digest
 from pkm_bringup.public_data.dataset_files import write_content
-from pkm_bringup.public_data.dataset_manifest import MANIFEST, README, Manifest
+from pkm_bringup.public_data.dataset_manifest import MANIFEST, README, RECORDINGS, Manifest
 from pkm_bringup.public_data.dataset_readme import readme_text
 from pkm_bringup.public_data.dataset_recordings import (
-    RECORDINGS,
     Contents,
     case_contents,
     period_of,
@@ -50,9 +49,7 @@ def make_dataset(
     origin = origin_of('dataset', options.to_dict())
     kept = KeptRuns(folder, origin)
     part = kept.folder / 'files'
-    found = runner(kept).map(
-        partial(_written, str(part), options), units(options), 'dataset: part', 'part'
-    )
+    found = runner(kept).map(partial(_written, str(part), options), units(options), 'part', 'part')
     contents: Entries = {path: entry for each in found for path, entry in each.items()}
     manifest = Manifest(folder, options, origin['versions'], contents)
     page = readme_text(manifest)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.public_data.dataset_cases import Case, DatasetOptions
+from pkm_bringup.public_data.dataset_cases import TRAIN, Case, DatasetOptions
 from pkm_bringup.views.console import json_text
 from pkm_description.errors import DatasetError
 from pkm_description.untrusted.named_files import file_text
 
+RECORDINGS = 'recordings'  # their folder
 MANIFEST = 'manifest.json'
 README = 'README.md'
 FORM = 'pkm dataset 1'  # what the file says it is
@@ -36,6 +37,10 @@ class Manifest:
     def cases(self) -> list[Case]:
         """All cases."""
         return self.options.cases
+
+    def period_of(self, case: Case) -> float:
+        """Period [s] of the motion to estimate from."""
+        return float(self.contents[f'{RECORDINGS}/{case.name}/{TRAIN}']['period'])
 
     def text(self) -> str:
         """Return the file."""
@@ -66,8 +71,11 @@ def read_manifest(folder: Path) -> Manifest:
         lists: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in given.items()
         }
-        return Manifest(
+        read = Manifest(
             folder, DatasetOptions(**lists), dict(found['versions']), dict(found['contents'])
         )
+        for case in read.cases:
+            read.period_of(case)
+        return read
     except (KeyError, TypeError, ValueError) as error:
         raise DatasetError(f"'{path}' is no manifest of a dataset: {error!r}") from error

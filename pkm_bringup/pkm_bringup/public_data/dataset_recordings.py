@@ -23,6 +23,7 @@ from pkm_bringup.public_data.dataset_cases import (
     drawing,
 )
 from pkm_bringup.public_data.dataset_contents import FORCES, MOTION, RECORDING, Content
+from pkm_bringup.public_data.dataset_manifest import RECORDINGS
 from pkm_bringup.public_data.dataset_truth import TrueRobot
 from pkm_bringup.studies.runs.plants import (
     excitation_of,
@@ -37,7 +38,7 @@ from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_identification.arrays import Array
 
 Contents = Mapping[str, Content | str]  # by path in the dataset, without an ending where several
-MOTIONS, RECORDINGS, ROBOT_FILES, TRUTH = 'motions', 'recordings', 'robots', 'truth'
+MOTIONS, ROBOT_FILES, TRUTH = 'motions', 'robots', 'truth'
 
 
 @lru_cache(maxsize=2)

@@ -16,8 +16,8 @@ from scipy import stats
 from pkm_bringup.public_data.dataset_cases import TRAIN, WITH, WITHOUT, Case
 from pkm_bringup.public_data.dataset_contents import FORCES, MOTION, Content
 from pkm_bringup.public_data.dataset_files import read_table, recording_of
-from pkm_bringup.public_data.dataset_manifest import Manifest
-from pkm_bringup.public_data.dataset_recordings import MOTIONS, RECORDINGS, ROBOT_FILES, TRUTH
+from pkm_bringup.public_data.dataset_manifest import RECORDINGS, Manifest
+from pkm_bringup.public_data.dataset_recordings import MOTIONS, ROBOT_FILES, TRUTH
 from pkm_bringup.public_data.foreign_forces import foreign_files, foreign_forces
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.runs.plants import model_of
@@ -66,10 +66,7 @@ def score_dataset(
         for case in manifest.cases
         for name in dict.fromkeys(estimators)
     ]
-    periods = {
-        case.name: manifest.contents[f'{RECORDINGS}/{case.name}/{TRAIN}']['period']
-        for case in manifest.cases
-    }
+    periods = {case.name: manifest.period_of(case) for case in manifest.cases}
     one = partial(estimator_row, str(manifest.folder), periods, friction)
     rows += runner.map(one, runs, 'estimate', 'estimate')
     return {'level': LEVEL, 'friction': friction, 'summary': summarised(rows), 'rows': rows}
@@ -157,9 +154,9 @@ def _parameter_figures(result: IdentificationResult, true: Mapping[str, float]) 
 def summarised(rows: Sequence[Row]) -> list[Row]:
     """Return figures over the robots of each estimator, without and with effects, the best first.
 
-    `force_errors` are medians by level of noise; the mean of their logarithms ranks, those that
-    lack a case behind the others. `deviations` (median), `parameters_within` and `forces_within`
-    (shares) are of the cases with noise.
+    `force_errors` are medians by level of noise; the mean of the logarithms of those with noise
+    ranks, those that lack a case behind the others. `deviations` (median), `parameters_within` and
+    `forces_within` (shares) are of the cases with noise, too.
     """
     found = []
     for effects in sorted({row['effects'] for row in rows}):
@@ -180,7 +177,10 @@ def _summary(name: str, rows: Sequence[Row]) -> Row:
         f'{level:g}': _median([row['force_error'] for row in scored if row['noise'] == level])
         for level in levels
     }
-    known = [max(error, SMALLEST) for error in errors.values() if error is not None]
+    # without noise errors differ by powers of ten that no machine shows
+    levels = [level for level in levels if level > 0] or levels
+    known = [errors[f'{level:g}'] for level in levels]
+    ranked = [max(error, SMALLEST) for error in known if error is not None]
     total = sum(row['parameters'] for row in noisy)
     return {
         'estimator': name,
@@ -189,7 +189,7 @@ def _summary(name: str, rows: Sequence[Row]) -> Row:
         'cases': len(rows),
         'scored': len(scored),
         'force_errors': errors,
-        'rank': float(np.mean(np.log(known))) if known else float('inf'),
+        'rank': float(np.mean(np.log(ranked))) if ranked else float('inf'),
         'deviations': _median([row['deviations'] for row in noisy]),
         'parameters_within': sum(r['parameters_within'] for r in noisy) / total if total else None,
         'forces_within': float(np.mean([r['forces_within'] for r in noisy])) if noisy else None,
