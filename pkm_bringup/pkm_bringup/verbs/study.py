@@ -26,6 +26,7 @@ STUDIES = (
     'dirty',
     'pendulum',
     'uf_pkm',
+    'contributions',
     'payload',
     'effects',
     'monitor',

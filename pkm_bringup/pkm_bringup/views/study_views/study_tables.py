@@ -11,6 +11,9 @@ from pkm_bringup.studies.payload_study import CASES
 from pkm_bringup.studies.payload_study import LIMIT as ACCEPTED_ERROR
 from pkm_bringup.studies.pendulum_study import PUSHED, START_SCALE, WEIGHED
 from pkm_bringup.views.console import Column, print_columns
+from pkm_bringup.views.study_views.contributions_view import (
+    print_contributions as print_contributions,
+)
 from pkm_bringup.views.study_views.excitation_study_view import print_excitation as print_excitation
 from pkm_bringup.views.validation_view import EPS_RA, TO_TRUTH, explained
 
