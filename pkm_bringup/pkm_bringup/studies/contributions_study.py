@@ -163,7 +163,7 @@ def one_case(robot: str, size: str, direction: str, beside: bool, speed: str) ->
 
 
 def sensitivity(robot: str, direction: str) -> dict[str, Any]:
-    """Change of forces [%] by a centre of mass of the platform that is `CHANGE` of the way off.
+    """Relative change of forces by a centre of mass of the platform that is `CHANGE` of the way off.
 
     By the directions of the offset, x1y0z0 for x alone, in the platform's frame, which lies
     as the base's at home: `rms` (n_a,) of the change over that of the force of each drive, and
@@ -181,8 +181,8 @@ def sensitivity(robot: str, direction: str) -> dict[str, Any]:
         offset = CHANGE * SINE_AMPLITUDE * np.array(which, dtype=float)
         change = regressor @ moved_centre(names, nominal, offset)
         found['x{}y{}z{}'.format(*which)] = {
-            'rms': 100 * np.sqrt(np.mean(change**2, axis=0) / np.mean(forces**2, axis=0)),
-            'largest': 100 * np.abs(change / forces).max(axis=0),
+            'rms': np.sqrt(np.mean(change**2, axis=0) / np.mean(forces**2, axis=0)),
+            'largest': np.abs(change / forces).max(axis=0),
         }
     return found
 

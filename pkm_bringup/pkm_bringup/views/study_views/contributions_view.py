@@ -43,8 +43,8 @@ def print_contributions(content: Mapping[str, Any]) -> None:
             'robot': case['robot'],
             'motion': case['direction'],
             'changed': name,
-            'rms': ' '.join(f'{value:.4f}' for value in each['rms']),
-            'largest': np.max(each['largest']),
+            'rms': ' '.join(f'{100 * value:.4f}' for value in each['rms']),
+            'largest': 100 * np.max(each['largest']),
         }
         for case in content['centre_of_mass']
         for name, each in case['changed'].items()
