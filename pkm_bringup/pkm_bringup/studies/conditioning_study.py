@@ -39,11 +39,16 @@ def joint_limits_only(description: Description, friction: str) -> Description:
     """
     workspace = description.sidecar.get('workspace') or {}
     kept = {name: workspace[name] for name in ('aperture',) if name in workspace}
-    joints = description.joints
     if friction == 'symmetric':
-        joints = tuple(_symmetric(joint, description.actuated_joints) for joint in joints)
-    sidecar = {**description.sidecar, 'workspace': kept}
-    return dataclasses.replace(description, joints=joints, sidecar=sidecar)
+        description = with_symmetric_friction(description)
+    return dataclasses.replace(description, sidecar={**description.sidecar, 'workspace': kept})
+
+
+def with_symmetric_friction(description: Description) -> Description:
+    """Return a description whose drives have one Coulomb coefficient for both directions."""
+    actuated = description.actuated_joints
+    joints = tuple(_symmetric(joint, actuated) for joint in description.joints)
+    return dataclasses.replace(description, joints=joints)
 
 
 def _symmetric(joint: Joint, actuated: Collection[str]) -> Joint:

@@ -22,6 +22,7 @@ STUDIES = (
     'conditioning',
     'estimators',
     'feasible',
+    'identifiability',
     'ellipsoid',
     'dirty',
     'pendulum',

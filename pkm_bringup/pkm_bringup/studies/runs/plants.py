@@ -68,8 +68,12 @@ def held_out_motion(model: ClosedChainModel) -> Trajectory:
     """Another motion than the excitation: the circle [A V], else the excitation, slower."""
     if 'circle' in preset_names(model):
         return preset(model, 'circle')
-    fast = excitation_of(model)
-    period = np.round(SLOWER * fast.period * SAMPLING_RATE) / SAMPLING_RATE
+    return slowed(excitation_of(model), SLOWER)
+
+
+def slowed(fast: FourierTrajectory, factor: float) -> FourierTrajectory:
+    """Return the same path at 1 / factor of its speed, its period in whole samples."""
+    period = np.round(factor * fast.period * SAMPLING_RATE) / SAMPLING_RATE
     series = (fast.offset, fast.sine, fast.cosine)
     return FourierTrajectory(period, *series, fast.coordinates, fast.coordinate_names, fast.robot)
 

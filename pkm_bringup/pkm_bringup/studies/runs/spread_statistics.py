@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.special import polygamma
 
@@ -103,6 +104,20 @@ def independence(values: Array) -> dict[str, float]:
         'strongest': float(lag[np.argmax(np.abs(lag))]),
         'chance': float(stats.norm.ppf(level) / np.sqrt(count)),
     }
+
+
+def mean_of_runs(values: ArrayLike) -> dict[str, Any]:
+    """Return mean and standard deviation of a figure over runs, and the mean's interval.
+
+    `interval` is that of Student's t, for independent runs; None for fewer than two.
+    """
+    figures = np.asarray(values, dtype=float)
+    mean, count = float(figures.mean()), len(figures)
+    if count < 2:
+        return {'mean': mean, 'deviation': None, 'interval': None}
+    deviation = float(figures.std(ddof=1))
+    half = float(stats.t.ppf(TAILS[1], count - 1)) * deviation / np.sqrt(count)
+    return {'mean': mean, 'deviation': deviation, 'interval': [mean - half, mean + half]}
 
 
 def bias(values: Array, truth: Array) -> tuple[Array, Array]:

@@ -15,6 +15,9 @@ from pkm_bringup.views.study_views.contributions_view import (
     print_contributions as print_contributions,
 )
 from pkm_bringup.views.study_views.excitation_study_view import print_excitation as print_excitation
+from pkm_bringup.views.study_views.identifiability_study_view import (
+    print_identifiability as print_identifiability,
+)
 from pkm_bringup.views.validation_view import EPS_RA, TO_TRUTH, explained
 
 Content = Mapping[str, Any]
