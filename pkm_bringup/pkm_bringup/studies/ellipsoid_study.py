@@ -19,6 +19,7 @@ from pkm_bringup.arguments import COUNT
 from pkm_bringup.offline import dataset_of, effects_of
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study, robot, runs
+from pkm_bringup.studies.runs.ellipsoid_forms import compare_forms
 from pkm_bringup.studies.runs.plants import (
     dataset,
     excitation_of,
@@ -31,7 +32,12 @@ from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset, preset_names
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.arrays import Array
-from pkm_identification.estimators.set_membership.parameter_ellipsoid import ellipsoid
+from pkm_identification.estimators.set_membership.consistent_strips import scaled
+from pkm_identification.estimators.set_membership.error_bounds import strips_of
+from pkm_identification.estimators.set_membership.parameter_ellipsoid import (
+    EllipsoidDiagnostics,
+    ellipsoid,
+)
 from pkm_identification.option import POSITIVE, Option
 from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.regression.weighted_least_squares import Estimate
@@ -46,6 +52,7 @@ HELD_OUT = ('circle', 'point_to_point', 'sine_all')  # presets; the first that t
 HELD_OUT_SAMPLES = 500
 ON_SURFACE = 1e-9  # relative rounding of a truth that lies on the surface of its set
 TOLD = ('strips', 'outliers', 'outlier_share', 'passes')  # of the estimator's diagnostics
+NACELLE = {'M_nac': 'platform.m', 'I_bc': 'platform.Izz'}  # names of [P], and of base parameters
 SMALLEST = 1e-12  # [SI units] of a parameter's magnitude, so that zeros have a relative width
 
 
@@ -150,8 +157,9 @@ def controlled_run(bounds: Sequence[float], periods: int, robot: str, seed: int)
 
     Velocities and accelerations by the zero-phase filter, forces filtered alike and bounded
     after it, as there; no average over periods. One case a bound: outliers, det M^-1, centre and
-    intervals of the set, and what of another run lies in the predicted bounds: noise-free forces
-    in those of the set, filtered measured forces in those and the bound of the errors.
+    intervals of the set, how both forms of the update agree, and what of another run lies in the
+    predicted bounds: noise-free and filtered measured forces in those of the set [P eq. 37,
+    Fig. 4], the latter also in those and the bound of the errors.
     """
     model = model_of(robot)
     problem, _ = _rows_under_control(model, excitation_of(model), periods, seed)
@@ -166,6 +174,7 @@ def controlled_run(bounds: Sequence[float], periods: int, robot: str, seed: int)
         half = found.force_half_widths(rows.regressor)
         forces = rows.regressor @ found.centre
         width = 0.01 * bound * np.asarray(model.force_limit)
+        off, missed = np.abs(rows.forces - forces), np.abs(noise_free - forces)
         cases.append(
             {
                 'bound': bound,
@@ -174,14 +183,42 @@ def controlled_run(bounds: Sequence[float], periods: int, robot: str, seed: int)
                 'centre': found.centre,
                 'half_widths': found.half_widths,
                 'distance_of_truth': found.distance(problem.all_nominal),
-                'noise_free_inside': float(np.mean(np.abs(noise_free - forces) <= half)),
-                'measured_inside': float(np.mean(np.abs(rows.forces - forces) <= half + width)),
+                'truth_in_intervals': _inside(found, problem.all_nominal),
+                'nominal_in_intervals': _inside(found, design_values(model, problem.base.names)),
+                'noise_free_inside': float(np.mean(missed <= half)),
+                'measured_inside': float(np.mean(off <= half + width)),
+                'measured_in_set': np.mean(off <= half, axis=0),
                 'force_half_range': np.median(half, axis=0),
+                'forms': _forms(problem, width, figures),
             }
         )
-    base = {'parameters': list(problem.base.names), 'units': list(problem.base.units)}
+    names = problem.base.names
+    base = {'parameters': list(names), 'units': list(problem.base.units)}
     content = {'robot': model.description.name, 'periods': periods, 'seed': seed, **base}
-    return content | {'truth': problem.all_nominal, 'cases': cases}
+    known = [None if np.isnan(value) else float(value) for value in design_values(model, names)]
+    return content | {'truth': problem.all_nominal, 'nominal': known, 'cases': cases}
+
+
+def design_values(model: ClosedChainModel, names: Sequence[str]) -> Array:
+    """Values (r,) that a design has by the notes of a robot [P Table I], else nan."""
+    told = model.description.sidecar.get('notes', {}).get('a_priori', {})
+    motors = [f'{joint}.rotor' for joint in model.actuated_joints]
+    known = dict(zip(motors, told.get('I_mot', ()), strict=False))
+    known |= {name: told[key] for key, name in NACELLE.items() if key in told}
+    return np.array([known.get(name, np.nan) for name in names])
+
+
+def _inside(found: GuaranteedSet, values: Array) -> int:
+    """Return how many values (r,) lie in the intervals of their parameters; nan in none."""
+    return int(np.sum(np.abs(values - found.centre) <= found.half_widths))
+
+
+def _forms(problem: Problem, width: Array, figures: EllipsoidDiagnostics) -> list[dict[str, Any]]:
+    """Take the strips of a run in by both forms, from the start of the estimator."""
+    (strips,) = strips_of(problem, [width], 'mean')
+    parts = list(scaled(strips, problem.nominal, figures.start.radius))
+    rows, middles = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    return compare_forms(rows, middles)
 
 
 def _rows_under_control(

@@ -21,6 +21,7 @@ STUDIES = (
     'excitation',
     'conditioning',
     'estimators',
+    'noise',
     'feasible',
     'identifiability',
     'ellipsoid',

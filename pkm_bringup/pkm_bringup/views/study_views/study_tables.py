@@ -18,6 +18,9 @@ from pkm_bringup.views.study_views.excitation_study_view import print_excitation
 from pkm_bringup.views.study_views.identifiability_study_view import (
     print_identifiability as print_identifiability,
 )
+from pkm_bringup.views.study_views.ellipsoid_study_view import print_ellipsoid as print_ellipsoid
+from pkm_bringup.views.study_views.excitation_study_view import print_excitation as print_excitation
+from pkm_bringup.views.study_views.noise_study_view import print_noise as print_noise
 from pkm_bringup.views.validation_view import EPS_RA, TO_TRUTH, explained
 
 Content = Mapping[str, Any]
@@ -52,26 +55,6 @@ HYDRAULICS: Columns = {
     'axes, largest [mm]': lambda row: _millimetres(row['largest']),
     'platform, RMS [mm]': lambda row: _millimetres(row['platform']),
     'largest signal [%]': ('signal', '.0f%'),
-}
-BOUNDED: Columns = {
-    'bounds of': 'told',
-    'truth inside': lambda row: f'{row["inside"]} of {row["runs"]}',
-    'farthest truth': ('largest_distance', '.2f'),
-    'forces inside [%]': ('forces_inside', '.4g%'),
-    'half-width [%]': ('relative_half_width', '.3g%'),
-    'half range of forces / bound': ('force_half_range', '.2g'),
-    'outliers': 'outliers',
-    'passes': ('passes', '.0f'),
-}
-CONTROLLED: Columns = {
-    'bound [%]': ('bound', 'g'),
-    'strips': 'strips',
-    'outliers': 'outliers',
-    '[%]': ('outlier_share', '.3g%'),
-    'det M^-1': ('determinant', '.3g'),
-    'distance of truth': ('distance_of_truth', '.2f'),
-    'truth inside [%]': ('noise_free_inside', '.4g%'),
-    'measured inside [%]': ('measured_inside', '.4g%'),
 }
 ESTIMATORS: Columns = {
     'estimator': 'name',
@@ -248,31 +231,6 @@ def print_hydraulics(content: Content) -> None:
         f'{content["gain"]:.1f} 1/s, forces of the path at most {content["force"]:.0f} N'
     )
     print_columns(content['laws'], HYDRAULICS, title)
-
-
-def print_ellipsoid(content: Content) -> None:
-    """Print both parts, and the intervals of the parameters."""
-    bounded, controlled = content['bounded_errors'], content['controlled_robot']
-    told = {'mean': 'mean period', 'each': 'each sample'}
-    rows = [{'told': told[use], 'runs': bounded['runs'], **bounded[use]} for use in told]
-    title = f'errors within {bounded["bound"]:g} % of the largest forces, '
-    print_columns(rows, BOUNDED, f'{title}{bounded["periods"]} periods a run')
-    cases = controlled['cases']
-    title = f'\n{controlled["robot"]} under control, {controlled["periods"]} periods'
-    print_columns(cases, CONTROLLED, title)
-    sys.stdout.write('\n')
-    columns: Columns = {'parameter': 'parameter', 'true': ('true', '.4g')}
-    columns |= {f'bound {case["bound"]:g} %': f'{case["bound"]:g}' for case in cases}
-    parts = zip(controlled['parameters'], controlled['truth'], controlled['units'], strict=True)
-    table = [
-        {'parameter': name, 'true': truth, 'unit': unit}
-        | {
-            f'{case["bound"]:g}': f'{case["centre"][i]:.4g} +- {case["half_widths"][i]:.2g}'
-            for case in cases
-        }
-        for i, (name, truth, unit) in enumerate(parts)
-    ]
-    print_columns(table, columns | {'unit': 'unit'})
 
 
 def print_estimators(content: Content) -> None:
