@@ -14,12 +14,11 @@ from pkm_bringup.views.console import Column, print_columns
 from pkm_bringup.views.study_views.contributions_view import (
     print_contributions as print_contributions,
 )
+from pkm_bringup.views.study_views.ellipsoid_study_view import print_ellipsoid as print_ellipsoid
 from pkm_bringup.views.study_views.excitation_study_view import print_excitation as print_excitation
 from pkm_bringup.views.study_views.identifiability_study_view import (
     print_identifiability as print_identifiability,
 )
-from pkm_bringup.views.study_views.ellipsoid_study_view import print_ellipsoid as print_ellipsoid
-from pkm_bringup.views.study_views.excitation_study_view import print_excitation as print_excitation
 from pkm_bringup.views.study_views.noise_study_view import print_noise as print_noise
 from pkm_bringup.views.validation_view import EPS_RA, TO_TRUTH, explained
 
