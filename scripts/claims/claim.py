@@ -82,7 +82,7 @@ def case(rows: Sequence[Content], **wanted: Any) -> Content:
 
 def percent(value: float) -> str:
     """Write a share in per cent, two digits; below 1e-6 as such."""
-    return 'below 1e-6 %' if abs(value) < 1e-8 else f'{float(f"{100 * value:.2g}"):g} %'
+    return 'below 1e-6 %' if 0 < abs(value) < 1e-8 else f'{float(f"{100 * value:.2g}"):g} %'
 
 
 def percents(values: Sequence[float]) -> str:

@@ -163,7 +163,7 @@ def one_case(robot: str, size: str, direction: str, beside: bool, speed: str) ->
 
 
 def sensitivity(robot: str, direction: str) -> dict[str, Any]:
-    """Relative change of forces by a centre of mass of the platform that is `CHANGE` of the way off.
+    """Relative change of forces by a centre of mass of the platform `CHANGE` of the way off.
 
     By the directions of the offset, x1y0z0 for x alone, in the platform's frame, which lies
     as the base's at home: `rms` (n_a,) of the change over that of the force of each drive, and
