@@ -29,6 +29,7 @@ WITHOUT_POLICY = {'pkm_client', 'pkm_bench', 'pkm_bench_goal', 'pkm_bench_listen
 ROBOTS = {'simulated_robot', 'robot'}
 ENTITLED = {
     ('publish', 'effort_controller/commands'): {CONTROLLER},
+    ('publish', 'valve_controller/commands'): {CONTROLLER},
     ('publish', 'brakes/close'): {CONTROLLER},
     ('publish', 'joint_states'): ROBOTS,
     ('publish', 'motor_currents'): ROBOTS,

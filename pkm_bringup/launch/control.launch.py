@@ -19,6 +19,8 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
+from pkm_dynamics.drive_types import COMMANDS, FORCES, VALVES
+
 # A node that has failed comes back after this [s], and so many times: what always fails must not
 # keep the machine busy, and its end must be seen.
 RESPAWN_DELAY = 2.0
@@ -30,7 +32,8 @@ RESPAWNED = ('estimation_server', 'online_estimator', 'force_monitor')
 TOPICS = {
     'joint_states': 'joint_states',
     'motor_currents': 'motor_currents',
-    'effort_controller/commands': 'effort_commands',
+    COMMANDS[FORCES]: 'effort_commands',
+    COMMANDS[VALVES]: 'valve_commands',
     'brakes/close': 'brakes_close',
     'brakes/closed': 'brakes_closed',
     'drives/ready': 'drives_ready',
@@ -85,9 +88,14 @@ ARGUMENTS = (
     ),
     DeclareLaunchArgument(
         'effort_commands',
-        default_value='effort_controller/commands',
+        default_value=COMMANDS[FORCES],
         description='Topic of the force commands (std_msgs/Float64MultiArray) to the robot, '
         'as forward_command_controller takes them.',
+    ),
+    DeclareLaunchArgument(
+        'valve_commands',
+        default_value=COMMANDS[VALVES],
+        description='Topic of the signals of valves (std_msgs/Float64MultiArray) to the robot.',
     ),
     DeclareLaunchArgument(
         'brakes_close',
@@ -127,6 +135,12 @@ ARGUMENTS = (
         default_value='false',
         choices=['true', 'false'],
         description='Configure and activate the controller, which then holds the measured pose.',
+    ),
+    DeclareLaunchArgument(
+        'drives',
+        default_value=FORCES,
+        choices=list(COMMANDS),
+        description='What the drives are told: forces, or signals of the valves of cylinders.',
     ),
     DeclareLaunchArgument(
         'feedforward',
@@ -228,6 +242,7 @@ def controller(context: LaunchContext) -> list[Node]:
             'trajectory_controller',
             update_mode=ParameterValue(update_mode, value_type=str),
             autostart=ParameterValue(LaunchConfiguration('autostart'), value_type=bool),
+            drives=ParameterValue(LaunchConfiguration('drives'), value_type=str),
             feedforward=ParameterValue(LaunchConfiguration('feedforward'), value_type=str),
             **servo,
         )

@@ -20,6 +20,7 @@ from launch.substitutions import (
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from pkm_dynamics.drive_types import COMMANDS, FORCES, VALVES
 from pkm_dynamics.worlds import MUJOCO, WORLDS
 
 HERE = Path(__file__).parent
@@ -80,6 +81,7 @@ def simulated_robot() -> Node:
             {
                 'robot': robot(),
                 'world': ParameterValue(LaunchConfiguration('world'), value_type=str),
+                'drives': ParameterValue(LaunchConfiguration('drives'), value_type=str),
                 'lockstep': ParameterValue(LaunchConfiguration('lockstep'), value_type=bool),
                 'seed': ParameterValue(LaunchConfiguration('seed'), value_type=int),
             },
@@ -87,7 +89,8 @@ def simulated_robot() -> Node:
         remappings=[
             ('joint_states', LaunchConfiguration('joint_states')),
             ('motor_currents', LaunchConfiguration('motor_currents')),
-            ('effort_controller/commands', LaunchConfiguration('effort_commands')),
+            (COMMANDS[FORCES], LaunchConfiguration('effort_commands')),
+            (COMMANDS[VALVES], LaunchConfiguration('valve_commands')),
             ('brakes/close', LaunchConfiguration('brakes_close')),
             ('brakes/closed', LaunchConfiguration('brakes_closed')),
         ],

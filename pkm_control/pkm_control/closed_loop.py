@@ -26,7 +26,7 @@ OF_RESULT = {
 
 
 class Plant(Protocol):
-    """Anything that takes actuator forces for one control interval.
+    """Anything that takes commands, forces or signals of valves, for one control interval.
 
     A sample has the `time` [s] of the interval's end and the measured `positions` (n_a,)
     [m, rad]; currents and truth where the plant knows them. See `pkm_dynamics.simulation`.
@@ -37,7 +37,7 @@ class Plant(Protocol):
         """The latest sample."""
 
     def step(self, command: ArrayLike) -> Any:
-        """Apply forces (n_a,) [N, N m] for one interval and return the new sample."""
+        """Apply commands (n_a,) for one interval and return the new sample."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,8 @@ def run_closed_loop(
         if before_step is not None:
             before_step(elapsed, controller)
         clock = perf_counter()
-        result = controller.step(sample.time, sample.positions)
+        efforts = getattr(sample, 'currents', None)
+        result = controller.step(sample.time, sample.positions, efforts)
         duration = perf_counter() - clock
         if result.outcome is not None:
             outcome, end = result.outcome, elapsed + settle_time

@@ -128,7 +128,7 @@ class ControllerOptions:
     max_interval: float = 0.1
     overspeed: float = 1.2  # measured speed over the limit of a joint that ends the commands
     reaction_time: float = 0.01  # [s] until braking takes hold
-    # [s] from zero to the largest force of a drive: commands change no faster
+    # [s] from zero to the largest force of a drive, or a valve's signal: commands change no faster
     force_rise_time: float = 0.002
     model_change_time: float = 0.5  # [s] in which another feedforward takes over
 
@@ -160,9 +160,10 @@ class StepResult:
     desired_position: Floats  # [m, rad]
     desired_velocity: Floats  # [m/s, rad/s]
     position: Floats  # [m, rad]
-    feedforward: Floats  # [N, N m]
-    feedback: Floats  # [N, N m]
-    command: Floats  # [N, N m] clamped to the force limits
+    # [N, N m], or signals of valves within -1 and 1
+    feedforward: Floats
+    feedback: Floats
+    command: Floats  # within the limits of the drives
     saturated: NDArray[np.bool_]
     bounded: NDArray[np.bool_]  # feedforward at its bound about the description's
     model: str

@@ -1,6 +1,6 @@
-"""The trajectory controller: joint PD plus feedforward, clamps, stops by category.
+"""The trajectory controller: feedforward, feedback, clamps, stops by category.
 
-Free of ROS and of clocks: time and measured positions go in, forces come out. The
+Free of ROS and of clocks: time and measured positions go in, commands come out. The
 desired motion is evaluated at the time of the measurement, so that the position error
 compares like with like whatever the delay of the message.
 """
@@ -12,7 +12,9 @@ import traceback
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_control.command_shaping import CommandLimits, ModelChange
+from pkm_control.axis_drives.axes import Axes
+from pkm_control.axis_drives.force_axes import ForceAxes
+from pkm_control.axis_drives.valve_axes import ValveAxes
 from pkm_control.control_types import (
     ControlFault,
     ControllerOptions,
@@ -23,13 +25,12 @@ from pkm_control.control_types import (
 )
 from pkm_control.desired_motion import DesiredMotion, LearnedShare
 from pkm_control.feedforward import Feedforward
+from pkm_control.hydraulic_axes import AxisControl
 from pkm_control.learning.repetition import Repetition
 from pkm_control.safeguards.allowed_errors import error_bounds
 from pkm_control.safeguards.bound_changes import check_at_any_time, check_errors, check_tighter
-from pkm_control.safeguards.drive_response import DriveResponse
 from pkm_control.safeguards.plausibility import checked_interval, checked_positions
 from pkm_control.safeguards.pose_watch import PoseWatch
-from pkm_control.servo import JointServo
 from pkm_control.stops import StopCategory, StopEvent
 from pkm_control.supervision import Finding, Supervisor
 from pkm_description.errors import PkmError
@@ -60,27 +61,29 @@ class TrajectoryController:
     Stops of category 2 end in HOLD. Those of category 1 bring the robot to rest, too; whoever
     runs the cycles then closes the brakes and deactivates, for the reason in `StepResult.fault`.
     Category 0 raises ControlFault. Not thread-safe: whoever calls from several threads holds a
-    lock. `feedforward` alone may be assigned at any time. Raises UnderactuatedError when a degree
-    of freedom of the robot has no drive.
+    lock. `feedforward` alone may be assigned at any time. `gains` say what drives are told: those
+    of a servo forces, an `AxisControl` the signals of valves. Raises UnderactuatedError when a
+    degree of freedom of the robot has no drive.
     """
 
     def __init__(
         self,
         model: ClosedChainModel,
-        gains: ServoGains,
+        gains: ServoGains | AxisControl,
         feedforward: Feedforward,
         options: ControllerOptions | None = None,
     ) -> None:
         require_drives(model, 'trajectory control')
-        self.model = model
+        self.model, self.gains = model, gains
         self.feedforward = feedforward
         self.options = options or ControllerOptions()
-        self._servo = JointServo(gains, self.options.velocity_cutoff)
-        self._supervisor = Supervisor(model, self.options, gains.inertia)
+        self._axes: Axes
+        if isinstance(gains, AxisControl):
+            self._axes = ValveAxes(model, gains, self.options)
+        else:
+            self._axes = ForceAxes(model, gains, feedforward, self.options)
+        self._supervisor = Supervisor(model, self.options, self._axes.inertia)
         self._pose = PoseWatch(model, self.options, self._supervisor.deceleration)
-        self._response = DriveResponse(model)
-        self._limits = CommandLimits(model.force_limit, self.options.force_rise_time)
-        self._change = ModelChange(feedforward, self.options.model_change_time)
         self._learned_with = feedforward  # when the motion began
         self._desired: DesiredMotion | None = None
         self._reported = False  # whether somebody waits for the outcome of what moves
@@ -96,18 +99,13 @@ class TrajectoryController:
 
     @property
     def active(self) -> bool:
-        """Whether the controller commands forces."""
+        """Whether the controller commands."""
         return self._desired is not None
 
     @property
-    def gains(self) -> ServoGains:
-        """Of the servo."""
-        return self._servo.gains
-
-    @property
     def bandwidth_share(self) -> float:
-        """Of the bandwidth of the servo, what late states leave."""
-        return self._servo.bandwidth_share
+        """Of the bandwidth of the axes, what late states leave."""
+        return self._axes.bandwidth_share
 
     @property
     def busy(self) -> bool:
@@ -126,11 +124,8 @@ class TrajectoryController:
         except PkmError as error:
             raise ControlFault(ErrorCode.KINEMATICS, f'measured positions: {error}') from error
         self._measured, self._velocity = measured, np.zeros_like(measured)
-        self._servo.reset()
-        self._limits.reset()
-        self._change.reset(self.feedforward)
+        self._axes.begin(self.feedforward)
         self._supervisor.begin(measured)
-        self._response.begin()
         self._last_time = self._fault = None
         self._reported, self._closing = False, ''
         self._desired = desired
@@ -267,40 +262,39 @@ class TrajectoryController:
         stop = self._supervisor.stop(wanted, self._velocity)
         self._reported = self._reported and self.busy
         self._desired.brake(self._last_time or 0.0, stop)
-        self._response.slip_ends(self._servo.rate)
-        self._servo.reset(wanted - self._measured)
+        self._axes.leap(wanted - self._measured)
 
-    def step(self, time: float, positions: ArrayLike) -> StepResult:
+    def step(self, time: float, positions: ArrayLike, efforts: Floats | None = None) -> StepResult:
         """Run one cycle on positions (n_a,) [m, rad] measured at `time` [s].
 
-        Raises ControlFault when commanding must stop at once; the controller is then inactive.
+        Efforts (n_a,) [N, N m], as pressures give them, are needed for valves alone. Raises
+        ControlFault when commanding must stop at once; the controller is then inactive.
         """
         try:
-            return self._step(float(time), positions)
+            return self._step(float(time), positions, efforts)
         except ControlFault as fault:
             if self.deactivate() is not None:
                 fault.outcome = Outcome(fault.code, str(fault), self._statistics)
             raise
 
     def bridge(self, time: float) -> Floats:
-        """Command (n_a,) [N, N m] for `time` [s], of which nothing is measured.
+        """Command (n_a,) for `time` [s], of which nothing is measured.
 
-        The desired motion goes on, and the servo as if its error did what it should. Where the
-        force cannot be computed the last one stays.
+        The desired motion goes on, and a servo as if its error did what it should. Where the
+        force cannot be computed the last state stays.
         """
         motion, feedforward = self._desired, self.feedforward
         if motion is None:
             raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
         interval = max(time - (self._commanded or 0.0), 0.0)
         try:
-            force = motion.ahead(time, feedforward).force
+            desired = motion.ahead(time, feedforward)
         except PkmError:
-            force = motion.last.force
+            desired = motion.last
         self._commanded = time
-        force = self._change.smooth(time, feedforward, force)
-        return self._limits.command(interval, force + self._servo.coast(interval))
+        return self._axes.bridge(time, interval, desired, feedforward)
 
-    def _step(self, time: float, positions: ArrayLike) -> StepResult:
+    def _step(self, time: float, positions: ArrayLike, efforts: Floats | None) -> StepResult:
         measured, motion = checked_positions(self.model, positions), self._desired
         if motion is None:
             raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
@@ -318,20 +312,16 @@ class TrajectoryController:
             self.brake(StopEvent.MODEL_FAILED, message)
             desired = motion.at(time, feedforward)
         moving, fault = motion.moving, self._fault
-        force = self._change.smooth(time, feedforward, desired.force)
-        error = desired.position - measured
-        feedback = self._servo.feedback(interval, error)
-        command = self._limits.command(interval, force + feedback)
-        saturated = command != force + feedback
-        self._velocity = desired.velocity - self._servo.rate
+        given = time, interval, desired, feedforward, measured, efforts
+        commanded, error = self._axes.command(*given), desired.position - measured
+        saturated = commanded.saturated
+        self._velocity = desired.velocity - self._axes.slip
         if moving:
             at_full_speed = desired.phase is Phase.RUN
             self._statistics.add(error, bool(saturated.any()), at_full_speed)
         if moving and desired.learned is not None:
             self._record(desired.learned, error, feedforward, bool(saturated.any()))
-        opposed = self._response.check(
-            *(time, self._servo.rate, measured, self._velocity, force, command)
-        )
+        opposed = self._axes.check(time, measured, self._velocity)
         self._supervise(interval, moving, error, opposed)
         ended = moving and desired.phase is Phase.HOLD and self._fault is fault
         return StepResult(
@@ -344,10 +334,7 @@ class TrajectoryController:
             desired_position=desired.position,
             desired_velocity=desired.velocity,
             position=measured,
-            feedforward=force,
-            feedback=feedback,
-            command=command,
-            saturated=saturated,
+            **commanded._asdict(),
             bounded=motion.bounded,
             model=feedforward.name,
             rate=desired.rate,
@@ -376,14 +363,14 @@ class TrajectoryController:
     ) -> None:
         """Stop for this finding, or else for what the bounds say."""
         if finding is None:
-            speeds = self._velocity, self._servo.rate
+            speeds = self._velocity, self._axes.slip
             finding = self._supervisor.check(interval, moving, self._measured, error, *speeds)
         if finding is None and moving and self._fault is None:
             finding = self._look(interval, error)
         if finding is None:
             return
         if finding.event in OFF_PATH and self.bandwidth_share < 1.0:
-            held = f'a force was held for {1e3 * self._servo.longest_hold:.0f} ms shortly before'
+            held = f'a force was held for {1e3 * self._axes.longest_hold:.0f} ms shortly before'
             message = f'{finding.message}; {held}: late states or a busy machine'
             finding = Finding(finding.event, message)
         if finding.event.category is StopCategory.POWER_OFF:
@@ -400,7 +387,7 @@ class TrajectoryController:
     def _look(self, interval: float, error: Floats) -> Finding | None:
         """Look at the pose of a robot that is off its path; slow down where it should."""
         assert self._desired is not None
-        speeds = self._velocity, error, self._servo.rate
+        speeds = self._velocity, error, self._axes.slip
         finding, rate = self._pose.look(interval, self._desired.motion, self._measured, *speeds)
         if rate != self._sighted_rate:
             self._sighted_rate = rate

@@ -39,6 +39,7 @@ class DesiredState(NamedTuple):
 
     position: Floats  # [m, rad]
     velocity: Floats  # [m/s, rad/s]
+    acceleration: Floats  # [m/s^2, rad/s^2]
     force: Floats  # [N, N m]
     phase: Phase = Phase.HOLD
     progress: Progress = Progress()
@@ -77,7 +78,8 @@ class DesiredMotion:
         self._repetition: Repetition | None = None
         self._braking: JointStop | None = None
         self.bounded = np.zeros(len(positions), dtype=bool)  # whose forces were in the latest cycle
-        self._last = DesiredState(positions, zero[0], self._at_rest(feedforward), rate=rate)
+        still = positions, zero[0], zero[0]
+        self._last = DesiredState(*still, self._at_rest(feedforward), rate=rate)
 
     @property
     def moving(self) -> bool:
@@ -154,7 +156,7 @@ class DesiredMotion:
         else:
             position, zero = self._last.position, np.zeros_like(self._last.velocity)
             force = self._last.force if self._rest is None else self._at_rest(feedforward)
-            self._last = DesiredState(position, zero, force, rate=self._rate)
+            self._last = DesiredState(position, zero, zero, force, rate=self._rate)
         return self._last
 
     def ahead(self, time: float, feedforward: Feedforward) -> DesiredState:
@@ -182,13 +184,13 @@ class DesiredMotion:
         learned = None if self._repetition is None else self._repetition.force(inner, rate)
         try:
             motion = execution.motion([now], self._model, initial=self._motion)
-            q, qd, force, added = self._evaluated_at(motion, time, feedforward, learned)
+            (q, qd, qdd), force, added = self._evaluated_at(motion, time, feedforward, learned)
         except PkmError as error:
             raise PkmError(f'at t = {now:.4f} s: {error}') from error
         where = execution.state(now)
         progress = Progress(where.s, where.period_index, where.fraction, where.time_left)
         share = None if learned is None else LearnedShare(inner, rate, added)
-        return DesiredState(q, qd, force, where.phase, progress, rate, share)
+        return DesiredState(q, qd, qdd, force, where.phase, progress, rate, share)
 
     def _off_path(self, braking: JointStop, time: float, feedforward: Feedforward) -> DesiredState:
         assert self._origin is not None
@@ -200,10 +202,10 @@ class DesiredMotion:
             motion = self._model.motion_from_actuators(
                 q[None], qd[None], qdd[None], initial=self._motion
             )
-            force = self._evaluated_at(motion, time, feedforward)[2]
+            force = self._evaluated_at(motion, time, feedforward)[1]
         except Exception:  # whatever has failed: it must not keep the robot from resting
             self._motion, force = None, self._last.force
-        return DesiredState(q, qd, force, phase, Progress(time_left=left))
+        return DesiredState(q, qd, qdd, force, phase, Progress(time_left=left))
 
     def _evaluated_at(
         self,
@@ -211,8 +213,8 @@ class DesiredMotion:
         time: float,
         feedforward: Feedforward,
         learned: Floats | None = None,
-    ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Positions, velocities, forces, and what was learned of these, (n_a,) of the drives."""
+    ) -> tuple[list[Floats], Floats, Floats]:
+        """Positions, velocities, accelerations; forces, and what was learned of these, (n_a,)."""
         # from the motion before: drives cool down while the robot rests
         interval = 0.0 if self._evaluated is None else time - self._evaluated
         joints, forces = feedforward.along(self._model, motion, self._motion, interval)
@@ -221,8 +223,7 @@ class DesiredMotion:
         wanted = forces[0] if learned is None else forces[0] + learned
         force = self._usable(wanted, feedforward, motion)
         self._motion, self._evaluated = motion, time
-        q, qd = (array[0, self._actuated] for array in joints[:2])
-        return q, qd, force, force - forces[0]
+        return [array[0, self._actuated] for array in joints], force, force - forces[0]
 
     def _usable(self, force: Floats, feedforward: Feedforward, motion: PlatformMotion) -> Floats:
         """Forces (n_a,) within the bound of the feedforward; PkmError where one is not finite."""

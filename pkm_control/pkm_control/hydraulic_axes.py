@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import block_diag, expm
 
-from pkm_description.actuation.hydraulic_drives import HydraulicDrives
+from pkm_description.actuation.hydraulic_drives import HydraulicDrives, read_hydraulics
 from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.array_types import Floats
@@ -105,6 +105,21 @@ class ForceControl:
         speeds = velocities + self.rate * missing / drives.stiffness
         flows = drives.piston_area * speeds + drives.leakage * load_pressures
         return signals_of_flows(drives, flows, load_pressures)
+
+
+def axis_control(model: ClosedChainModel, interval: float, scale: float = 1.0) -> AxisControl:
+    """Return loops of position with `scale` times their `axis_gain`, signals every `interval` [s].
+
+    Raises HydraulicControlError for a robot without cylinders, or that swings on its oil.
+    """
+    drives = read_hydraulics(model.description)
+    if drives is None:
+        raise HydraulicControlError(
+            f"robot '{model.description.name}' has no cylinders: its description has no "
+            '`hydraulics`'
+        )
+    gain = np.full(model.n_a, scale * axis_gain(model, drives, interval))
+    return AxisControl(drives, gain, interval=interval)
 
 
 def led(drives: HydraulicDrives, wanted: AxisReference, interval: float) -> Floats:

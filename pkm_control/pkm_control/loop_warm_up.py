@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pkm_control.controller import TrajectoryController
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.trajectories import PointToPoint
@@ -23,4 +25,4 @@ def warm_up(controller: TrajectoryController) -> None:
         check_feasibility(model, execution, rate=100.0)
         controller.start(execution)
         for cycle in range(3):
-            controller.step(cycle * 0.2 + (coordinates == 'platform'), q)
+            controller.step(cycle * 0.2 + (coordinates == 'platform'), q, np.zeros_like(q))

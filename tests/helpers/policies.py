@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 
 from node_rights import KINDS, Uses, used_names
 
+from pkm_dynamics.drive_types import COMMANDS, VALVES
+
 POLICIES = Path(__file__).resolve().parents[2] / 'pkm_bringup' / 'policies' / 'pkm.policy.xml'
 VERSION = '0.2.0'  # of the schema
 PREFIX = '/pkm/'  # of the paths of enclaves
@@ -22,9 +24,12 @@ HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 SHARED = {'excitation_server_recorder': 'excitation_server'}
 # Programs that stay in no namespace, whatever that of the robot is: their own names are absolute.
 CLIENTS = ('pkm_excite', 'pkm_commission', 'pkm_commission_move', 'pkm_monitor', 'pkm_view')
-# What a node uses only where something is installed that this graph was watched without.
+# What a node uses only where something is installed, or with other drives, that this graph was
+# watched without.
 UNSEEN: dict[str, dict[str, set[str]]] = {
-    'state_completer': {'publish': {'/tf'}}  # tf2_msgs
+    'simulated_robot': {'subscribe': {COMMANDS[VALVES]}},
+    'state_completer': {'publish': {'/tf'}},  # tf2_msgs
+    'trajectory_controller': {'publish': {COMMANDS[VALVES]}},
 }
 
 LOG = {'/rosout', '/parameter_events'}
@@ -53,7 +58,7 @@ OTHERS: dict[str, dict[str, set[str]]] = {
     'robot': {
         'publish': LOG
         | {'brakes/closed', 'drives/homed', 'drives/ready', 'joint_states', 'motor_currents'},
-        'subscribe': {'brakes/close', 'effort_controller/commands'},
+        'subscribe': {'brakes/close', *COMMANDS.values()},
         'reply': PARAMETERS,
     },
     # a button or a safety controller: it can stop the robot and enable it, but not reset a stop

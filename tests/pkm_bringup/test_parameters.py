@@ -17,8 +17,8 @@ BY_LAUNCH = {
     'excitation_server': {'robot', 'force_unit'},
     'force_monitor': {'robot', 'force_unit', 'model', 'references'},
     'online_estimator': {'robot', 'force_unit'},
-    'simulated_robot': {'robot', 'world', 'seed', 'lockstep'},
-    'trajectory_controller': {'robot', 'update_mode', 'feedforward', 'autostart'},
+    'simulated_robot': {'robot', 'world', 'drives', 'seed', 'lockstep'},
+    'trajectory_controller': {'robot', 'drives', 'update_mode', 'feedforward', 'autostart'},
 }
 """What launch arguments set, and no file."""
 

@@ -36,8 +36,8 @@ class ControlLoop:
     machine's steady clock. Commands flow from `activate` on. They end by a stop of category 1,
     for `shut_down` or a fault with valid states: rest, brakes, zero force; where no brakes take
     commands, the last force stays until the drives' own timeout. They end by category 0, zero
-    force and brakes at once, where the states are not valid. The thread takes joint states from
-    `start` to `close`.
+    force and brakes at once, where the states are not valid. Zeros close valves in any case.
+    The thread takes joint states from `start` to `close`.
     """
 
     def __init__(
@@ -249,7 +249,7 @@ class ControlLoop:
                 return None
             start = time.perf_counter()
             now = (latest.nanoseconds - self._origin) * 1e-9
-            result = self.controller.step(now, latest.positions)
+            result = self.controller.step(now, latest.positions, latest.efforts)
             compute_time = time.perf_counter() - start
             self._output.publish(result, latest.stamp, compute_time)
             self._answered = latest.nanoseconds
@@ -293,7 +293,7 @@ class ControlLoop:
             self.commanding = False
             self._fault = reason
             self.controller.deactivate()
-            if self._brakes.commanded:
+            if self._brakes.commanded or self._output.bear_at_zero:
                 _attempt(self._output.zero)
         self._tell(reason, None)
 

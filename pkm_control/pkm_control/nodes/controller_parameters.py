@@ -11,6 +11,7 @@ from pkm_control.safeguards.bound_changes import TUNABLE
 from pkm_control.safeguards.lost_states import BRIDGED_CYCLES
 from pkm_control.shutdown import ShutdownTimes
 from pkm_description.nodes.node_parameters import NodeParameter
+from pkm_dynamics.drive_types import COMMANDS, FORCES
 from pkm_dynamics.joint_servo.gains import BANDWIDTH, DAMPING, VELOCITY_CUTOFF
 
 UPDATE_MODES = ('timer', 'state')
@@ -39,7 +40,7 @@ _BOUNDS = (
     ('reaction_time', 'until braking takes hold; wrong speeds last as long', 's', 1e-3, 1.0),
     (
         'force_rise_time',
-        'a force changes no faster than from 0 to its limit in this',
+        'a force, or a signal, changes no faster than from 0 to its limit in this',
         's',
         0.0,
         1.0,
@@ -49,6 +50,7 @@ _BOUNDS = (
 
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
+    NodeParameter('drives', FORCES, f'what drives are told: {", ".join(COMMANDS)}'),
     NodeParameter(
         'update_mode',
         'timer',
@@ -78,7 +80,7 @@ PARAMETERS = (
         'bandwidth', BANDWIDTH, 'natural frequency of each axis of the servo', 'Hz', 0.01, 1e3
     ),
     NodeParameter('damping', DAMPING, 'damping ratio of each axis of the servo', '1', 0.01, 10.0),
-    NodeParameter('gain_scale', 1.0, 'factor on both gains of the servo', '1', 1e-3, 100.0),
+    NodeParameter('gain_scale', 1.0, 'factor on the gains of servo or valves', '1', 1e-3, 100.0),
     NodeParameter(
         'velocity_cutoff', VELOCITY_CUTOFF, 'low pass of the derivative part', 'Hz', 0.1, 1e4
     ),

@@ -15,31 +15,39 @@ from std_msgs.msg import Float64MultiArray
 from pkm_control.control_types import StepResult
 from pkm_control.nodes.topic_publishers import publishers_of
 from pkm_description import MotorSide
+from pkm_dynamics.drive_types import COMMANDS, FORCES, VALVES
 from pkm_dynamics.nodes.command_stamps import stamp_command
 from pkm_msgs.msg import ControllerState
 
-COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 STATES = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-ARRAYS = ('desired_position', 'desired_velocity', 'position', 'feedforward', 'feedback')
+STATES_OF_JOINTS = ('desired_position', 'desired_velocity', 'position')
+FORCES_OF_JOINTS = ('feedforward', 'feedback', 'command')
 
 
 class ControllerPublishers:
-    """Publishes effort commands and what led to them.
+    """Publishes commands and what led to them.
 
     Every command carries the stamp of the joint state that it answers in its layout. The
     commands are in the order of `joints`, the actuated ones, or torques of their `motors` where the
-    robot speaks of these; the states are of joints.
+    robot speaks of these; the states are of joints. Forces of the states are empty where the
+    `drives` are valves, whose signals none should take for forces.
     """
 
-    def __init__(self, node: Node, joints: Sequence[str], motors: MotorSide | None = None) -> None:
-        self._node = node
-        self._motors = motors
+    def __init__(
+        self,
+        node: Node,
+        joints: Sequence[str],
+        motors: MotorSide | None = None,
+        drives: str = FORCES,
+    ) -> None:
+        self._node, self._motors = node, motors
+        self._drives = drives
+        self._arrays = STATES_OF_JOINTS + (FORCES_OF_JOINTS if drives == FORCES else ())
         self._zero = array('d', [0.0] * len(joints))
         self._command = Float64MultiArray(data=self._zero)
         self._state = ControllerState(name=list(joints))
-        self._commands = node.create_publisher(
-            Float64MultiArray, 'effort_controller/commands', COMMANDS
-        )
+        self._commands = node.create_publisher(Float64MultiArray, COMMANDS[drives], RELIABLE)
         self._states = node.create_publisher(ControllerState, '~/state', STATES)
 
     def publish(self, result: StepResult, stamp: Time, compute_time: float) -> None:
@@ -51,18 +59,22 @@ class ControllerPublishers:
         state.phase = int(result.phase)
         for name in ('trajectory_time', 'period_index', 'model'):
             setattr(state, name, getattr(result, name))
-        for name in ARRAYS:
+        for name in self._arrays:
             setattr(state, name, _doubles(getattr(result, name)))
-        state.command = _doubles(result.command)
         state.saturated = result.saturated.tolist()
         state.compute_time = compute_time
         state.rate = result.rate
         self._states.publish(state)
 
-    def command(self, forces: NDArray[np.float64]) -> None:
-        """Send forces (n_a,) [N, N m], as the answer to whatever state was answered last."""
+    @property
+    def bear_at_zero(self) -> bool:
+        """Whether drives that are told zero bear the robot: closed valves do, up to leakage."""
+        return self._drives == VALVES
+
+    def command(self, values: NDArray[np.float64]) -> None:
+        """Send forces [N, N m] or signals (n_a,), as the answer to whatever was answered last."""
         motors = self._motors
-        self._command.data = _doubles(forces if motors is None else motors.motor_efforts(forces))
+        self._command.data = _doubles(values if motors is None else motors.motor_efforts(values))
         self._commands.publish(self._command)
 
     def repeat(self) -> None:
@@ -70,7 +82,7 @@ class ControllerPublishers:
         self._commands.publish(self._command)
 
     def zero(self) -> None:
-        """Send zero forces, as the answer to whatever state was answered last."""
+        """Send zeros, as the answer to whatever state was answered last."""
         self._command.data = self._zero
         self._commands.publish(self._command)
 
@@ -80,6 +92,17 @@ class ControllerPublishers:
         if (own := self._node.get_fully_qualified_name()) in found:
             found.remove(own)
         return found
+
+    def wrong_drives(self) -> str:
+        """Say that somebody takes other commands, and nobody these; else empty."""
+        listeners = {drives: self._node.count_subscribers(t) for drives, t in COMMANDS.items()}
+        taken = [drives for drives, count in listeners.items() if count]
+        if not taken or self._drives in taken:
+            return ''
+        return (
+            f"the robot takes {taken[0]} on {COMMANDS[taken[0]]}, and parameter 'drives' of the "
+            f"controller is '{self._drives}': start both with the same"
+        )
 
     def destroy(self) -> None:
         """Remove the publishers from the node."""

@@ -55,6 +55,13 @@ class JointStateReader:
             raise _bad(f'{joint}: measured position is not finite')
         return measured if self._motors is None else self._motors.joint_positions(measured)
 
+    def read_efforts(self, message: JointState) -> Floats | None:
+        """Return efforts (n_a,) [N, N m] of a message that `read` took; None where it has none."""
+        if self._order is None or len(message.effort) != len(message.name):
+            return None
+        efforts = np.array(message.effort, dtype=float)[self._order]
+        return efforts if self._motors is None else self._motors.joint_efforts(efforts)
+
     def _match(self, names: list[str]) -> NDArray[np.intp]:
         for name in self._actuated:
             if name not in names:

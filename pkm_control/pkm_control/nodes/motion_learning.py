@@ -17,6 +17,7 @@ from pkm_control.learning.loop_inverse import ServoTiming
 from pkm_control.learning.repetition import Repetition
 from pkm_description.errors import PkmError
 from pkm_description.untrusted.named_files import resolved_folder
+from pkm_dynamics.joint_servo.gains import ServoGains
 from pkm_dynamics.trajectories import Execution
 from pkm_msgs.action import FollowPlatformTrajectory
 
@@ -77,6 +78,10 @@ class MotionLearnings:
             valid = ', '.join(map(str, MODES))
             message = f'learning: {goal.learning} is unknown; valid are {valid}'
             raise ControlFault(ErrorCode.BAD_TRAJECTORY, message)
+        if not isinstance(controller.gains, ServoGains):
+            raise ControlFault(
+                ErrorCode.LEARNING, 'learning corrects forces, which valves do not take'
+            )
         model, feedforward = controller.model, controller.feedforward
         scope = Scope.PERIOD if goal.learn_period else Scope.MOTION
         try:
@@ -105,6 +110,7 @@ class MotionLearnings:
             return
         recorded = run.repetition.recorded()
         cutoff = controller.options.velocity_cutoff
+        assert isinstance(controller.gains, ServoGains)  # as `begin` has seen
         servo = ServoTiming(controller.gains, recorded.interval, cutoff)
         # what the loop along the motion follows from
         known = Feedforward(

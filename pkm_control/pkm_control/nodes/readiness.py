@@ -49,6 +49,8 @@ def what_hinders(
 def _inactive(loop: ControlLoop, output: ControllerPublishers) -> str:
     """Return how to go on with a controller that does not command, and why it does not."""
     text = 'the controller is not active: activate it'
+    if wrong := output.wrong_drives():
+        return wrong
     if others := output.other_commanders():
         names = ', '.join(others)
         text = (

@@ -26,6 +26,7 @@ class Measurement(NamedTuple):
     positions: Floats  # (n_a,) [m, rad]
     heard: float  # [s] of the steady clock, when it came
     arrival: float  # [s] when its stamp was new
+    efforts: Floats | None = None  # (n_a,) [N, N m], where the message has them
 
 
 class StateIntake:
@@ -76,7 +77,8 @@ class StateIntake:
             self.lost.heard(nanoseconds * 1e-9)
         elif commanding:
             arrival = latest.arrival  # a clock that stands still is no sign of life
-        self.latest = Measurement(stamp, nanoseconds, positions, now, arrival)
+        efforts = self._reader.read_efforts(message)
+        self.latest = Measurement(stamp, nanoseconds, positions, now, arrival, efforts)
         return True
 
     def several(self, now: float) -> bool:

@@ -1,4 +1,4 @@
-"""Node `trajectory_controller`: follows platform trajectories by actuator forces."""
+"""Node `trajectory_controller`: follows platform trajectories by forces or by valves."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ import pkm_description
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
+from pkm_control.hydraulic_axes import AxisControl, axis_control
 from pkm_control.interlocks import Interlocks
 from pkm_control.loop_warm_up import warm_up
 from pkm_control.nodes.bound_tuning import BoundTuning
@@ -56,7 +57,8 @@ from pkm_description.nodes.running import FatalError, run_node
 from pkm_description.transmissions.calibration import machine_digest
 from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.joint_servo.gains import servo_gains
+from pkm_dynamics.drive_types import COMMANDS, VALVES
+from pkm_dynamics.joint_servo.gains import ServoGains, servo_gains
 from pkm_dynamics.model import require_drives
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
@@ -85,7 +87,8 @@ class TrajectoryControllerNode(LifecycleNode):
         super().__init__('trajectory_controller')
         values = declare_parameters(self, PARAMETERS)
         self._values = values
-        for name, valid in (('update_mode', UPDATE_MODES), ('feedforward', FEEDFORWARDS)):
+        chosen = {'drives': COMMANDS, 'update_mode': UPDATE_MODES, 'feedforward': FEEDFORWARDS}
+        for name, valid in chosen.items():
             if values[name] not in valid:
                 raise DescriptionError(
                     f"parameter '{name}': '{values[name]}'; valid are {', '.join(valid)}"
@@ -181,6 +184,9 @@ class TrajectoryControllerNode(LifecycleNode):
             names = ', '.join(others)
             self.get_logger().error(f'not activated: {names} would command the robot, too')
             return FAILURE
+        if wrong := self._output.wrong_drives():
+            self.get_logger().error(f'not activated: {wrong}', throttle_duration_sec=2.0)
+            return FAILURE
         try:
             self.loop.activate()
         except ControlFault as fault:
@@ -238,7 +244,7 @@ class TrajectoryControllerNode(LifecycleNode):
         self._digest = machine_digest(description)
         model, motors = ClosedChainModel(description), spoken_by(description)
         require_drives(model, 'trajectory control')
-        gains = servo_gains(model, values['bandwidth'], values['damping'], values['gain_scale'])
+        gains, described = self._gains(model)
         nominal = values['feedforward'] == 'nominal'
         feedforward = nominal_feedforward(model) if nominal else no_feedforward()
         options = controller_options(values)
@@ -246,13 +252,11 @@ class TrajectoryControllerNode(LifecycleNode):
         warm_up(TrajectoryController(model, gains, nominal_feedforward(model), warm))
         controller = TrajectoryController(model, gains, feedforward, options)
         self._brakes = Brakes(self)
-        self._output = ControllerPublishers(self, model.actuated_joints, motors)
+        drives = values['drives']
+        self._output = ControllerPublishers(self, model.actuated_joints, motors, drives)
         self._source = PolledSubscription(self, JointState, 'joint_states', MEASURED)
         timed = values['update_mode'] == 'timer'
-        self.get_logger().info(
-            f"robot '{description.name}', servo {gains.bandwidth:g} Hz, damping "
-            f'{gains.damping:g}, gains x {gains.scale:g}'
-        )
+        self.get_logger().info(f"robot '{description.name}', {described}")
         return ControlLoop(
             controller,
             JointStateReader(model.actuated_joints, motors),
@@ -268,6 +272,17 @@ class TrajectoryControllerNode(LifecycleNode):
             ShutdownTimes(values['settle_time'], values['brake_time']),
             values['bridged_cycles'],
         )
+
+    def _gains(self, model: ClosedChainModel) -> tuple[ServoGains | AxisControl, str]:
+        """Return the gains of the kind of drives, and what to say of them."""
+        values = self._values
+        scale = values['gain_scale']
+        if values['drives'] == VALVES:
+            control = axis_control(model, 1.0 / values['rate'], scale)
+            return control, f'valves, gain {control.gain[0]:.3g} 1/s (gains x {scale:g})'
+        servo = servo_gains(model, values['bandwidth'], values['damping'], scale)
+        bandwidth = f'servo {servo.bandwidth:g} Hz, damping {servo.damping:g}'
+        return servo, f'{bandwidth}, gains x {scale:g}'
 
     def _release(self) -> None:
         if self.loop is not None:
@@ -357,6 +372,8 @@ class TrajectoryControllerNode(LifecycleNode):
         if others := output.other_commanders():
             names = ', '.join(others)
             loop.shut_down(StopEvent.FOREIGN_COMMANDS, f'{names} commands the robot, too')
+        elif wrong := output.wrong_drives():
+            loop.shut_down(StopEvent.DRIVES_NOT_READY, wrong)
 
     def _go_inactive(self) -> None:
         stopped = self.loop is not None and not self.loop.commanding

@@ -22,9 +22,16 @@ CLOCK = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 class PlantPublishers:
     """Publishers of a plant's samples; ground truth and clock only where they are wanted."""
 
-    def __init__(self, node: Node, joints: list[str], ground_truth: bool, clock: bool) -> None:
+    def __init__(
+        self,
+        node: Node,
+        joints: list[str],
+        ground_truth: bool,
+        clock: bool,
+        efforts: bool = False,  # whether joint states have the measured forces
+    ) -> None:
         zeros = [0.0] * len(joints)
-        self._state = JointState(name=joints, position=zeros)
+        self._state = JointState(name=joints, position=zeros, effort=zeros if efforts else [])
         self._motor = MotorCurrents(name=joints, current=zeros)
         self._truth = JointState(name=joints, position=zeros, velocity=zeros, effort=zeros)
         self._clock = Clock()
@@ -62,6 +69,8 @@ class PlantPublishers:
         """Publish the joint state of a sample alone."""
         set_stamp(self._state.header.stamp, sample.time)
         _fill(self._state.position, sample.positions)
+        if self._state.effort:
+            _fill(self._state.effort, sample.currents)
         self._state_publisher.publish(self._state)
 
 

@@ -25,10 +25,12 @@ from pkm_description.nodes.qos import LATCHED
 from pkm_description.nodes.running import quick_executor, run_node
 from pkm_description.transmissions.motor_side import spoken_by
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.drive_types import COMMANDS, FORCES, VALVES
 from pkm_dynamics.nodes.command_stamps import CommandDeadline, label_of, stamp_label
 from pkm_dynamics.nodes.plant_publishers import PlantPublishers, set_stamp
 from pkm_dynamics.simulation import PlantEffects, PlantSample
 from pkm_dynamics.simulation.effects import SWITCHES
+from pkm_dynamics.simulation.hydraulic_plant import HydraulicPlant
 from pkm_dynamics.simulation.plant import SimulatedPlant, of_motors
 from pkm_dynamics.worlds import MUJOCO, WORLDS
 from pkm_dynamics.worlds.named_worlds import GAPS, plant_in
@@ -36,6 +38,7 @@ from pkm_dynamics.worlds.named_worlds import GAPS, plant_in
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
     NodeParameter('world', MUJOCO, f'simulator: {", ".join(WORLDS)}'),
+    NodeParameter('drives', FORCES, f'what commands are: {", ".join(COMMANDS)}'),
     NodeParameter('seed', 0, 'seed of the measurement noise', lower=0, upper=2**31 - 1),
     NodeParameter('lockstep', False, 'take one step for each command, as fast as it goes'),
     NodeParameter('rate', 1000.0, 'control intervals per second', 'Hz', 1.0, 1e5),
@@ -100,7 +103,7 @@ class SimulatedRobot(Node):
         self._effects = PlantEffects.from_description(description).switched(**switches)
         step = 1.0 / values['rate']
         substep = step / max(1, round(step / values['substep'] + 0.4999))
-        given = (description, self._effects, values['seed'], step, substep)
+        given = (description, self._effects, values['seed'], step, substep, values['drives'])
         self._plant = plant_in(values['world'], *given)
         self._widest = GAPS[values['world']]
         self._lock = threading.Lock()
@@ -122,14 +125,21 @@ class SimulatedRobot(Node):
         self._motors = spoken_by(description)
         self._constants = np.array([each.force_constant for each in description.actuators])
         names = joints if self._motors is None else list(self._motors.motors)
-        self._output = PlantPublishers(self, names, values['ground_truth'], values['clock'])
+        valves = values['drives'] == VALVES
+        self._holding, self._free = 'brakes on', 'brakes off'
+        if valves:
+            self._holding, self._free = 'valves closed', 'valves follow their signals'
+        shown = values['ground_truth'], values['clock'], valves
+        self._output = PlantPublishers(self, names, *shown)
         self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
         self.create_service(Trigger, '~/reset', self._on_reset)
         self.create_service(SetBool, '~/unmodelled_effects', self._on_unmodelled_effects)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
+        self._commands = COMMANDS[values['drives']]
+        self._foreign = [topic for topic in COMMANDS.values() if topic != self._commands]
         self.create_subscription(
-            Float64MultiArray, 'effort_controller/commands', self._on_command, QoSProfile(depth=10)
+            Float64MultiArray, self._commands, self._on_command, QoSProfile(depth=10)
         )
         self.create_subscription(Bool, 'brakes/close', self._on_brakes, LATCHED)
         self._closed = self.create_publisher(Bool, 'brakes/closed', LATCHED)
@@ -145,13 +155,13 @@ class SimulatedRobot(Node):
             self._thread.start()
         mode = 'lockstep' if self._lockstep else f'{1.0 / self._period:g} steps a second'
         robot = f"robot '{description.name}' at home in {values['world']}"
-        self.get_logger().info(f'{robot}, brakes on ({mode}, {len(joints)} actuators)')
+        self.get_logger().info(f'{robot}, {self._holding} ({mode}, {len(joints)} actuators)')
 
     def wind_down(self) -> bool:
         """Wait for the end of the commands, as a robot does; whether there are none to wait for."""
         if self._end is None:
             self._end = time.monotonic() + LONGEST_GOODBYE
-        commanded = self.count_publishers('effort_controller/commands') > 0
+        commanded = self.count_publishers(self._commands) > 0
         return self._braked or not commanded or time.monotonic() > self._end
 
     def close(self) -> None:
@@ -247,7 +257,8 @@ class SimulatedRobot(Node):
         if command is None:
             if not self._braked:
                 self._tell_brakes(True)
-                self.get_logger().warning(f'no valid command for {self._timeout:g} s: brakes on')
+                what = f'no valid command for {self._timeout:g} s: {self._holding}'
+                self.get_logger().warning(what)
             if self._failure is None:
                 self._plant.hold()
                 self._publish()
@@ -260,7 +271,7 @@ class SimulatedRobot(Node):
             return
         closed = self._close_at is not None and self._plant.time >= self._close_at
         if closed != self._braked:
-            self.get_logger().info(f'brakes {"on" if closed else "off"}')
+            self.get_logger().info(self._holding if closed else self._free)
         self._tell_brakes(closed)
         try:
             if closed:
@@ -292,13 +303,13 @@ class SimulatedRobot(Node):
             self._repeat = REPEAT
             self._publish()
         response.success = True
-        response.message = f'at home, at rest, brakes on at {self._plant.time:.3f} s'
+        response.message = f'at home, at rest, {self._holding} at {self._plant.time:.3f} s'
         return response
 
     def _on_unmodelled_effects(
         self, request: SetBool.Request, response: SetBool.Response
     ) -> SetBool.Response:
-        if not isinstance(self._plant, SimulatedPlant):
+        if not isinstance(self._plant, SimulatedPlant | HydraulicPlant):
             response.message = 'Stribeck friction and cogging are no part of this world'
             return response
         effects = self._effects if request.data else self._effects.without_unmodelled()
@@ -313,9 +324,13 @@ class SimulatedRobot(Node):
         with self._lock:
             gap = self._plant.closure_gap()
             simulated = self._plant.time
-        level, message = DiagnosticStatus.OK, 'brakes on' if self._braked else 'running'
+        level, message = DiagnosticStatus.OK, self._holding if self._braked else 'running'
+        foreign = [topic for topic in self._foreign if self.count_publishers(topic)]
         if self._failure is not None:
             level, message = DiagnosticStatus.ERROR, _text(self._failure)
+        elif foreign:
+            level = DiagnosticStatus.ERROR
+            message = f'commands on {foreign[0]} are not for these drives: {self._commands}'
         elif gap > self._widest or self._rejected:
             level = DiagnosticStatus.WARN
             message = 'loops gape' if gap > self._widest else 'commands were rejected'

@@ -25,8 +25,8 @@ class HydraulicPlant:
     In each substep the oil goes first, with the velocity that the robot has, and then pushes it.
     It begins at home with closed valves and the same pressure on both sides: the oil bears what
     weight there is. Pressures are measured on both sides: currents of a sample are the forces [N]
-    that follow from them. Arguments are those of `SimulatedPlant`. Raises SimulationError for a
-    robot whose description has no `hydraulics`.
+    that follow from them. It has no brakes: `hold` closes the valves. Arguments are those of
+    `SimulatedPlant`. Raises SimulationError for a robot whose description has no `hydraulics`.
     """
 
     def __init__(
@@ -43,25 +43,36 @@ class HydraulicPlant:
                 f"robot '{description.name}' has no cylinders: its description has no `hydraulics`"
             )
         self.description, self.drives = description, drives
+        self.actuated_joints = description.actuated_joints
         self.step_time, self.substeps = step, whole_ratio(step, substep)
         self._substep = step / self.substeps
-        self.effects = PlantEffects.from_description(description) if effects is None else effects
-        # the robot moves by what its cylinders push; what is measured of it is measured here
-        unseen = self.effects.switched(**dict.fromkeys((*OF_SENSORS, 'saturation'), False))
-        self._robot = SimulatedPlant(description, unseen, seed, self._substep, self._substep)
+        self._effects = PlantEffects.from_description(description) if effects is None else effects
+        steps = self._substep, self._substep
+        self._robot = SimulatedPlant(description, _unmeasured(self._effects), seed, *steps)
         self._check_substep()
         self.cylinders = HydraulicCylinders(drives)
         self._seed = seed
         self.reset()
 
-    def reset(self, seed: int | None = None) -> PlantSample:
-        """Return home to rest, with a new seed of the noise or as before."""
+    def reset(self, seed: int | None = None, time: float = 0.0) -> PlantSample:
+        """Return home to rest, with a new seed of the noise or as before; go on at `time` [s]."""
         self._seed = self._seed if seed is None else seed
         self._sensors = Sensors(self.description, self.effects, self._seed)
-        start = self._robot.reset()
+        start = self._robot.reset(time=self.step_time * round(time / self.step_time))
         self.cylinders.reset(np.zeros_like(start.positions))
         self._sample = self._measure([start])
         return self._sample
+
+    @property
+    def effects(self) -> PlantEffects:
+        """Effects beyond rigid bodies and cylinders."""
+        return self._effects
+
+    @effects.setter
+    def effects(self, effects: PlantEffects) -> None:
+        self._effects = effects
+        self._robot.effects = _unmeasured(effects)
+        self._sensors.set_effects(effects)
 
     @property
     def time(self) -> float:
@@ -86,15 +97,10 @@ class HydraulicPlant:
     def step(self, signals: ArrayLike) -> PlantSample:
         """Give the valves their signals (n_a,) for one control interval; 1 and -1 open fully.
 
-        Raises SimulationError if they have the wrong size or are not finite (nothing moves then),
-        or if the simulation has diverged.
+        Raises SimulationError as `check_command` does (nothing moves then), or if the simulation
+        has diverged.
         """
-        given = np.array(signals, dtype=float)
-        if given.shape != self.positions.shape or not np.isfinite(given).all():
-            raise SimulationError(
-                f"robot '{self.description.name}' takes {len(self.positions)} finite signals of "
-                f'valves, not {given}'
-            )
+        given = self.check_command(signals)
         passed: list[PlantSample] = []
         for _ in range(self.substeps):
             robot = self._robot
@@ -102,6 +108,27 @@ class HydraulicPlant:
             passed.append(robot.step(self.cylinders.forces))
         self._sample = self._measure(passed)
         return self._sample
+
+    def check_command(self, signals: ArrayLike) -> Floats:
+        """Return signals (n_a,) of valves; SimulationError unless each is within -1 and 1."""
+        given = np.array(signals, dtype=float)
+        if given.shape != self.positions.shape or not np.all(np.abs(given) <= 1.0):
+            raise SimulationError(
+                f"robot '{self.description.name}' takes {len(self.positions)} finite signals of "
+                f'valves within -1 and 1, not {given}'
+            )
+        return given
+
+    def hold(self) -> PlantSample:
+        """Let one control interval pass with the valves told to close.
+
+        The oil then bears the robot, which sinks by what leaks.
+        """
+        return self.step(np.zeros(len(self.actuated_joints)))
+
+    def closure_gap(self) -> float:
+        """Largest distance [m] between the two points of any loop closure."""
+        return self._robot.closure_gap()
 
     def _check_substep(self) -> None:
         """Refuse a substep in which the robot would swing too far on its oil."""
@@ -128,3 +155,8 @@ class HydraulicPlant:
             current_time=float(np.mean([each.current_time for each in passed])),
             **truth,
         )
+
+
+def _unmeasured(effects: PlantEffects) -> PlantEffects:
+    """Effects of the robot inside: all but those of sensors and force limits."""
+    return effects.switched(**dict.fromkeys((*OF_SENSORS, 'saturation'), False))

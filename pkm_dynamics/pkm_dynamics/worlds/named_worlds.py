@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from pkm_description import Description
 from pkm_description.errors import MissingWorldError, SimulationError
+from pkm_dynamics.drive_types import COMMANDS, FORCES, VALVES
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
+from pkm_dynamics.simulation.hydraulic_plant import HydraulicPlant
 from pkm_dynamics.worlds import MUJOCO, WORLDS
 from pkm_dynamics.worlds.dart_plant import DartPlant, dart_module
 from pkm_dynamics.worlds.equations_plant import EquationsPlant
@@ -39,13 +41,22 @@ def plant_in(
     seed: int = 0,
     step: float = STEP,
     substep: float = 1e-4,
-) -> SimulatedPlant | SteppedPlant:
+    drives: str = FORCES,
+) -> SimulatedPlant | HydraulicPlant | SteppedPlant:
     """Return a robot at home and at rest in a world; `step` and `substep` in s.
 
+    Its `drives` take forces, or the signals of valves, in MuJoCo alone.
+
     Stribeck friction, cogging and other forces of `effects` but friction are those of MuJoCo alone.
-    Raises SimulationError for an unknown world or steps that do not divide, MissingWorldError where
-    the world is not installed.
+    Raises SimulationError for an unknown world, drives that it does not have or steps that do not
+    divide, MissingWorldError where the world is not installed.
     """
+    if drives not in COMMANDS:
+        raise SimulationError(f"unknown drives '{drives}'; valid are {', '.join(COMMANDS)}")
+    if drives == VALVES:
+        if world != MUJOCO:
+            raise SimulationError(f"valves are simulated in the world '{MUJOCO}' alone")
+        return HydraulicPlant(description, effects, seed, step, substep)
     if world == MUJOCO:
         return SimulatedPlant(description, effects, seed, step, substep)
     if world not in STEPPED:

@@ -1,0 +1,1 @@
+"""What the axes of a controller are told: forces, or signals of valves."""
