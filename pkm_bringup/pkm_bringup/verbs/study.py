@@ -29,6 +29,7 @@ STUDIES = (
     'pendulum',
     'uf_pkm',
     'contributions',
+    'stages',
     'payload',
     'effects',
     'monitor',

@@ -20,6 +20,7 @@ from pkm_bringup.views.study_views.identifiability_study_view import (
     print_identifiability as print_identifiability,
 )
 from pkm_bringup.views.study_views.noise_study_view import print_noise as print_noise
+from pkm_bringup.views.study_views.stages_view import print_stages as print_stages
 from pkm_bringup.views.validation_view import EPS_RA, TO_TRUTH, explained
 
 Content = Mapping[str, Any]
