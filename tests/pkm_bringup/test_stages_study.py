@@ -1,4 +1,4 @@
-"""Stages end where all parameters together do; friction depends on the motion by what is unknown."""
+"""Stages end where all parameters together do; what is unknown makes friction depend on motion."""
 
 from argparse import Namespace
 
