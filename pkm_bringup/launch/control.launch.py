@@ -19,7 +19,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from pkm_dynamics.drive_types import COMMANDS, FORCES, VALVES
+from pkm_dynamics.drive_types import COMMANDS, FORCES
 
 # A node that has failed comes back after this [s], and so many times: what always fails must not
 # keep the machine busy, and its end must be seen.
@@ -32,8 +32,8 @@ RESPAWNED = ('estimation_server', 'online_estimator', 'force_monitor')
 TOPICS = {
     'joint_states': 'joint_states',
     'motor_currents': 'motor_currents',
-    COMMANDS[FORCES]: 'effort_commands',
-    COMMANDS[VALVES]: 'valve_commands',
+    'effort_controller/commands': 'effort_commands',
+    'valve_controller/commands': 'valve_commands',
     'brakes/close': 'brakes_close',
     'brakes/closed': 'brakes_closed',
     'drives/ready': 'drives_ready',
@@ -88,13 +88,13 @@ ARGUMENTS = (
     ),
     DeclareLaunchArgument(
         'effort_commands',
-        default_value=COMMANDS[FORCES],
+        default_value='effort_controller/commands',
         description='Topic of the force commands (std_msgs/Float64MultiArray) to the robot, '
         'as forward_command_controller takes them.',
     ),
     DeclareLaunchArgument(
         'valve_commands',
-        default_value=COMMANDS[VALVES],
+        default_value='valve_controller/commands',
         description='Topic of the signals of valves (std_msgs/Float64MultiArray) to the robot.',
     ),
     DeclareLaunchArgument(

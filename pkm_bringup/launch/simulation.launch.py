@@ -20,7 +20,6 @@ from launch.substitutions import (
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from pkm_dynamics.drive_types import COMMANDS, FORCES, VALVES
 from pkm_dynamics.worlds import MUJOCO, WORLDS
 
 HERE = Path(__file__).parent
@@ -89,8 +88,8 @@ def simulated_robot() -> Node:
         remappings=[
             ('joint_states', LaunchConfiguration('joint_states')),
             ('motor_currents', LaunchConfiguration('motor_currents')),
-            (COMMANDS[FORCES], LaunchConfiguration('effort_commands')),
-            (COMMANDS[VALVES], LaunchConfiguration('valve_commands')),
+            ('effort_controller/commands', LaunchConfiguration('effort_commands')),
+            ('valve_controller/commands', LaunchConfiguration('valve_commands')),
             ('brakes/close', LaunchConfiguration('brakes_close')),
             ('brakes/closed', LaunchConfiguration('brakes_closed')),
         ],

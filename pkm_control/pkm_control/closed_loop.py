@@ -126,7 +126,7 @@ def run_closed_loop(
         if before_step is not None:
             before_step(elapsed, controller)
         clock = perf_counter()
-        efforts = getattr(sample, 'currents', None)
+        efforts = getattr(sample, 'efforts', None)
         result = controller.step(sample.time, sample.positions, efforts)
         duration = perf_counter() - clock
         if result.outcome is not None:

@@ -200,6 +200,15 @@ def test_lockstep_is_one_thing_for_robot_and_controller(lockstep: str, mode: str
     assert controller['autostart'] is True
 
 
+@pytest.mark.parametrize('drives', ['forces', 'valves'])
+def test_drives_are_one_thing_for_robot_and_controller(drives: str) -> None:
+    topics = {'valve_commands': '/arm/valves'}
+    found = resolved('simulation', **({} if drives == 'forces' else {'drives': drives}), **topics)
+    for name in ('pkm_dynamics/simulated_robot', 'pkm_control/trajectory_controller'):
+        assert parameters(found[name])['drives'] == drives
+        assert remappings(found[name])['valve_controller/commands'] == '/arm/valves'
+
+
 def test_real_robot_is_not_commanded_unasked_and_keeps_its_names() -> None:
     topics = {'joint_states': '/arm/joint_states', 'effort_commands': '/forward/commands'}
     found = resolved('robot', servers='false', **topics)
@@ -222,6 +231,7 @@ def test_replay_plays_measurements_and_no_commands(ros2bag: None) -> None:
     (left_out,) = values_after('--exclude-regex', command)
     for topic in (
         '/effort_controller/commands',
+        '/valve_controller/commands',
         '/robot_description',
         '/left/platform_pose',
         '/tf',

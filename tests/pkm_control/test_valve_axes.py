@@ -48,7 +48,7 @@ class Run:
 
     def cycle(self):
         sample = self.plant.sample
-        self.result = self.loop.step(sample.time, sample.positions, sample.currents)
+        self.result = self.loop.step(sample.time, sample.positions, sample.efforts)
         self.plant.step(self.valves * self.result.command)
         return self.result
 

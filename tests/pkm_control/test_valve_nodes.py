@@ -164,7 +164,7 @@ def test_without_a_controller_the_valves_close() -> None:
         graph.until(lambda: graph.diagnosed('simulated_robot').message == 'commands were rejected')
         assert graph.heard['brakes/closed'][-1].data
         forces = graph.tester.create_publisher(Float64MultiArray, 'effort_controller/commands', 10)
-        told = 'commands on effort_controller/commands are not for these drives'
+        told = 'commands on /effort_controller/commands are not for these drives'
         graph.until(lambda: graph.diagnosed('simulated_robot').message.startswith(told))
         assert graph.diagnosed('simulated_robot').level == DiagnosticStatus.ERROR
         assert forces.get_subscription_count() == 0
@@ -178,7 +178,7 @@ def test_wrong_drives_are_refused(robot: str, controller: str) -> None:
         graph.until(graph.controller._output.wrong_drives)
         assert not graph.change(Transition.TRANSITION_ACTIVATE)
         assert graph.plant.time == 0.0 and not graph.controller.loop.commanding
-        told = f'the robot takes {robot} on .*, and parameter .* of the controller is .{controller}'
+        told = f"the robot takes {robot} on /.*, and parameter .* controller is '{controller}'"
         ready = graph.heard[f'{CONTROLLER}/ready_to_move']
         graph.until(lambda: re.match(told, ready[-1].data))
 

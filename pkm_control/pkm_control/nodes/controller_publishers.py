@@ -95,13 +95,17 @@ class ControllerPublishers:
 
     def wrong_drives(self) -> str:
         """Say that somebody takes other commands, and nobody these; else empty."""
-        listeners = {drives: self._node.count_subscribers(t) for drives, t in COMMANDS.items()}
-        taken = [drives for drives, count in listeners.items() if count]
+        node, taken = self._node, {}
+        for drives, name in COMMANDS.items():
+            topic = node.resolve_topic_name(name)  # counts know nothing of remapping
+            if node.count_subscribers(topic):
+                taken[drives] = topic
         if not taken or self._drives in taken:
             return ''
+        ((drives, topic),) = taken.items()
         return (
-            f"the robot takes {taken[0]} on {COMMANDS[taken[0]]}, and parameter 'drives' of the "
-            f"controller is '{self._drives}': start both with the same"
+            f"the robot takes {drives} on {topic}, and parameter 'drives' of the controller is "
+            f"'{self._drives}': start both with the same"
         )
 
     def destroy(self) -> None:

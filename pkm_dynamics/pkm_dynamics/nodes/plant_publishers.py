@@ -22,16 +22,9 @@ CLOCK = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 class PlantPublishers:
     """Publishers of a plant's samples; ground truth and clock only where they are wanted."""
 
-    def __init__(
-        self,
-        node: Node,
-        joints: list[str],
-        ground_truth: bool,
-        clock: bool,
-        efforts: bool = False,  # whether joint states have the measured forces
-    ) -> None:
+    def __init__(self, node: Node, joints: list[str], ground_truth: bool, clock: bool) -> None:
         zeros = [0.0] * len(joints)
-        self._state = JointState(name=joints, position=zeros, effort=zeros if efforts else [])
+        self._state = JointState(name=joints, position=zeros)
         self._motor = MotorCurrents(name=joints, current=zeros)
         self._truth = JointState(name=joints, position=zeros, velocity=zeros, effort=zeros)
         self._clock = Clock()
@@ -69,8 +62,8 @@ class PlantPublishers:
         """Publish the joint state of a sample alone."""
         set_stamp(self._state.header.stamp, sample.time)
         _fill(self._state.position, sample.positions)
-        if self._state.effort:
-            _fill(self._state.effort, sample.currents)
+        if sample.efforts is not None:
+            self._state.effort = array('d', sample.efforts)
         self._state_publisher.publish(self._state)
 
 

@@ -125,22 +125,21 @@ class SimulatedRobot(Node):
         self._motors = spoken_by(description)
         self._constants = np.array([each.force_constant for each in description.actuators])
         names = joints if self._motors is None else list(self._motors.motors)
-        valves = values['drives'] == VALVES
         self._holding, self._free = 'brakes on', 'brakes off'
-        if valves:
+        if values['drives'] == VALVES:
             self._holding, self._free = 'valves closed', 'valves follow their signals'
-        shown = values['ground_truth'], values['clock'], valves
-        self._output = PlantPublishers(self, names, *shown)
+        self._output = PlantPublishers(self, names, values['ground_truth'], values['clock'])
         self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
         self.create_service(Trigger, '~/reset', self._on_reset)
         self.create_service(SetBool, '~/unmodelled_effects', self._on_unmodelled_effects)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
-        self._commands = COMMANDS[values['drives']]
-        self._foreign = [topic for topic in COMMANDS.values() if topic != self._commands]
-        self.create_subscription(
-            Float64MultiArray, self._commands, self._on_command, QoSProfile(depth=10)
-        )
+        name = COMMANDS[values['drives']]
+        self.create_subscription(Float64MultiArray, name, self._on_command, QoSProfile(depth=10))
+        # counts of publishers know nothing of remapping
+        topics = {drives: self.resolve_topic_name(each) for drives, each in COMMANDS.items()}
+        self._commands = topics.pop(values['drives'])
+        self._foreign = list(topics.values())
         self.create_subscription(Bool, 'brakes/close', self._on_brakes, LATCHED)
         self._closed = self.create_publisher(Bool, 'brakes/closed', LATCHED)
         self._closed.publish(Bool(data=True))

@@ -25,8 +25,9 @@ class HydraulicPlant:
     In each substep the oil goes first, with the velocity that the robot has, and then pushes it.
     It begins at home with closed valves and the same pressure on both sides: the oil bears what
     weight there is. Pressures are measured on both sides: currents of a sample are the forces [N]
-    that follow from them. It has no brakes: `hold` closes the valves. Arguments are those of
-    `SimulatedPlant`. Raises SimulationError for a robot whose description has no `hydraulics`.
+    that follow from their means over the interval, efforts those at its end. It has no brakes:
+    `hold` closes the valves. Arguments are those of `SimulatedPlant`. Raises SimulationError for a
+    robot whose description has no `hydraulics`.
     """
 
     def __init__(
@@ -148,10 +149,13 @@ class HydraulicPlant:
             name: np.mean([getattr(each, name) for each in passed], axis=0)
             for name in ('truth_positions', 'truth_velocities', 'truth_forces')
         }
+        mean = truth['truth_forces']
+        currents = self._sensors.currents(mean)
         return PlantSample(
             time=self.time,
             positions=self._sensors.positions(passed[-1].positions),
-            currents=self._sensors.currents(truth['truth_forces']),
+            currents=currents,
+            efforts=self.cylinders.forces + currents - mean,  # of the same sensors
             current_time=float(np.mean([each.current_time for each in passed])),
             **truth,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import mujoco
@@ -45,6 +45,8 @@ class PlantSample:
     truth_positions: Floats
     truth_velocities: Floats
     truth_forces: Floats
+    # (n_a,) forces [N, N m] measured at `time`, where drives measure forces as such
+    efforts: Floats | None = field(default=None, kw_only=True)
 
 
 def of_motors(sample: PlantSample, motors: MotorSide, constants: Floats) -> PlantSample:
@@ -56,6 +58,7 @@ def of_motors(sample: PlantSample, motors: MotorSide, constants: Floats) -> Plan
         truth_positions=motors.motor_positions(sample.truth_positions),
         truth_velocities=motors.motor_rates(sample.truth_velocities),
         truth_forces=motors.motor_efforts(sample.truth_forces),
+        efforts=None if sample.efforts is None else motors.motor_efforts(sample.efforts),
     )
 
 

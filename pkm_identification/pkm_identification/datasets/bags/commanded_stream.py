@@ -34,6 +34,10 @@ def commanded_stream(
             'forces'
         )
     told = read_stream(bag, topic)
+    if 'command' not in told.columns:
+        raise DatasetError(
+            f"'{bag.path}': the controller commanded no forces (valves?): take the measured forces"
+        )
     ours = np.asarray(positions.stamps >= told.stamps[0]) if len(told.stamps) else np.zeros(0, bool)
     if not ours.any():
         raise DatasetError(f"'{bag.path}': nothing on '{topic}' is a command for a position")
