@@ -238,7 +238,7 @@ STUDY = Study(
         Option('periods', SPREADING, 'of the excitation', 20, '1'),
         Option('circles', SPREADING, 'periods of each predicted motion', 5, '1'),
         Option('estimators', TEXT, 'of the models', list(ESTIMATORS), nargs='+', metavar='NAME'),
-        *runs(4),
+        *runs(3),
     ),
     run,
 )
