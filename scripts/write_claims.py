@@ -4,7 +4,8 @@
     python scripts/write_claims.py --run [NAME ...]  first the full studies without a result
 
 A result is what `pkm study ... --output` writes, with the options, versions and commit that made
-it. To make one anew, remove its file. What was interrupted goes on where it was.
+it, and numbers to six digits. To make one anew, remove its file. What was interrupted goes on where
+it was.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ sys.path.insert(0, str(ROOT / 'scripts' / 'claims'))
 from claim import Claim, Content, Mark  # noqa: E402  (beside the claims, as the logs have theirs)
 
 RESULTS = ROOT / 'doc' / 'results'
+RUNS = ROOT / '.build' / 'claims'  # where studies write, and go on after a stop
 PAGE = ROOT / 'doc' / 'claims.md'
+DIGITS = 6  # of numbers in results
 #: Papers, with the module of their claims.
 PAPERS = {'A': 'abdellatif', 'P': 'poignet', 'O': 'oh', 'M': 'mata', 'H': 'heimann'}
 #: Options of `pkm study NAME` for the full run, where its defaults are not that.
@@ -87,18 +90,34 @@ def made_by(found: Mapping[str, Content]) -> str:
     return '\n'.join(lines)
 
 
+def short(value: Any) -> Any:
+    """Return a value of a result with its numbers to `DIGITS` digits."""
+    if isinstance(value, dict):
+        return {key: short(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [short(each) for each in value]
+    return float(f'{value:.{DIGITS}g}') if isinstance(value, float) else value
+
+
+def keep(name: str, path: Path) -> None:
+    """Keep what `pkm study NAME --output` wrote to a path."""
+    content = short(json.loads(path.read_text(encoding='utf-8')))
+    RESULTS.mkdir(exist_ok=True)
+    target = RESULTS / f'{name}.json'
+    target.write_text(json.dumps(content, separators=(',', ':')) + '\n', encoding='utf-8')
+
+
 def run(name: str) -> None:
     """Run a full study unless its result is there."""
-    target, inner = RESULTS / f'{name}.json', FOLDERS.get(name)
-    if target.exists():
+    if (RESULTS / f'{name}.json').exists():
         return
-    RESULTS.mkdir(exist_ok=True)
-    output = RESULTS / f'{name}.folder' if inner else target
+    inner = FOLDERS.get(name)
+    output = RUNS / (name if inner else f'{name}.json')
+    RUNS.mkdir(parents=True, exist_ok=True)
     command = ['pkm', 'study', name, *OPTIONS.get(name, ()), '--output', str(output)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    if inner:
-        shutil.move(output / inner, target)
-        shutil.rmtree(output)
+    keep(name, output / inner if inner else output)
+    shutil.rmtree(output) if inner else output.unlink()
 
 
 def main(arguments: list[str]) -> int:

@@ -197,8 +197,8 @@ CLAIMS = (
         'on the circle the error of the model is above that of the measurement on some drives, by '
         'cogging, on the mirrored circle on none',
         'circle: drives 3 and 4; mirrored: none by the text, drive 5 by 3 % in the table',
-        'tested with the correlation of errors in time; friction that the model lacks shows in '
-        'both circles here',
+        'the simulated cogging is the same along all of the stroke, so that it shows on both '
+        'circles; in [A] it depends on the single magnets',
         'noise',
         _circles,
     ),

@@ -60,7 +60,9 @@ def measure(bench: Bench) -> dict[str, Any]:
     bench.update('bodies', 0.0)
     arms = [arm(bodies) for bodies in BODIES]
     series = [
-        line(what, 'bodies in a row', BODIES, [sample_cost(model, what) for model in arms])
+        line(
+            what, 'bodies in a row; a sample', BODIES, [sample_cost(model, what) for model in arms]
+        )
         for what in FUNCTIONS
     ]
     bench.update('loops', 0.3)
