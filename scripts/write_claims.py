@@ -33,7 +33,10 @@ DIGITS = 6  # of numbers in results
 #: Papers, with the module of their claims.
 PAPERS = {'A': 'abdellatif', 'P': 'poignet', 'O': 'oh', 'M': 'mata', 'H': 'heimann'}
 #: Options of `pkm study NAME` for the full run, where its defaults are not that.
-OPTIONS: Mapping[str, tuple[str, ...]] = {'feasible': ('--plant', 'noise')}
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    'feasible': ('--plant', 'noise'),
+    'noise': ('--runs', '4'),
+}
 FOLDERS = {'excitation': 'study.json'}  # studies whose result is a file in a folder
 HEAD = '| where | what it says | there | here (study) | | why |\n|---|---|---|---|---|---|'
 TEXT = """# Claims of the source papers

@@ -10,7 +10,7 @@ BEST = 'maximum_likelihood'
 
 
 def _excitation(content: Content) -> Judgement:
-    found = content['least_squares']
+    found = content['ls']
     names, ratios = content['parameters'], found['ratio']
     groups = {'bodies': [], 'Coulomb': [], 'viscous': []}
     for name, ratio in zip(names, ratios, strict=True):
@@ -26,7 +26,7 @@ def _excitation(content: Content) -> Judgement:
 
 
 def _volume(content: Content) -> Judgement:
-    found = content['least_squares']
+    found = content['ls']
     low, high = found['log_volume_interval']
     figures = (
         f'ln of the ratio of volumes {found["log_volume_ratio"]:.1f} ({low:.1f} to {high:.1f})'
