@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from claim import Claim, Content, Judgement, case, percent
 
 SURE = 0.05  # p-value
@@ -34,28 +36,21 @@ def _volume(content: Content) -> Judgement:
     return Judgement(figures, [high < 0])
 
 
-def _estimators(content: Content) -> Judgement:
-    noisy = max(content['levels'], key=lambda level: level['scale'])
-    pairs = ('gauss_markov below ls', 'maximum_likelihood below gauss_markov')
-    found = [noisy['paired'][pair]['error'] for pair in pairs]
-    figures = '; '.join(
-        f'{pair} by {percent(each["share"])} (p {each["p"]:.1g})'
-        for pair, each in zip(pairs, found, strict=True)
-    )
-    noise = f'{1e3 * noisy["position_noise"]:.2g} mm of noise'
-    return Judgement(f'{noise}: {figures}', [e['share'] > 0 and e['p'] < SURE for e in found])
+def _estimators(which: Callable[..., Content]) -> Callable[[Content], Judgement]:
+    """Judge the order of the estimators at the largest (`max`) or least (`min`) noise."""
 
+    def judge(content: Content) -> Judgement:
+        level = which(content['levels'], key=lambda level: level['scale'])
+        pairs = ('gauss_markov below ls', 'maximum_likelihood below gauss_markov')
+        found = [level['paired'][pair]['error'] for pair in pairs]
+        figures = '; '.join(
+            f'{pair} by {percent(each["share"])} (p {each["p"]:.1g})'
+            for pair, each in zip(pairs, found, strict=True)
+        )
+        noise = f'{1e6 * level["position_noise"]:.3g} um of noise'
+        return Judgement(f'{noise}: {figures}', [e['share'] > 0 and e['p'] < SURE for e in found])
 
-def _little_noise(content: Content) -> Judgement:
-    level = min(content['levels'], key=lambda level: level['scale'])
-    pairs = ('gauss_markov below ls', 'maximum_likelihood below gauss_markov')
-    found = [level['paired'][pair]['error'] for pair in pairs]
-    figures = '; '.join(
-        f'{pair} by {percent(each["share"])} (p {each["p"]:.1g})'
-        for pair, each in zip(pairs, found, strict=True)
-    )
-    noise = f'{1e6 * level["position_noise"]:.2g} um of noise'
-    return Judgement(f'{noise}: {figures}', [e['share'] > 0 and e['p'] < SURE for e in found])
+    return judge
 
 
 def _bias(content: Content) -> Judgement:
@@ -157,7 +152,7 @@ CLAIMS = (
         'maximum likelihood nearest to the a-priori values',
         'with so much noise of positions that it matters: 200 times that of the encoders',
         'estimators',
-        _estimators,
+        _estimators(max),
     ),
     Claim(
         'Table III',
@@ -165,7 +160,7 @@ CLAIMS = (
         'maximum likelihood nearest to the a-priori values',
         'Fourier series leave so little noise of 20 um that maximum likelihood has nothing to add',
         'estimators',
-        _little_noise,
+        _estimators(min),
     ),
     Claim(
         'Table III',
