@@ -66,8 +66,17 @@ def record(
     if measured is None:
         measured = arrays['currents'] * arrays['force_constants']
     limits, saturated = _limits_left(model, recording), recording.saturated.any(axis=1).mean()
-    delay = float(arrays['effort_delay'])
-    return Record(arrays['positions'], measured, delay, limits, float(saturated))
+    # full speed begins between two samples, elsewhere in every recording
+    late = float(recording.trajectory_time[recording.running][0]) * SAMPLING_RATE
+    signals = (in_phase(signal, late) for signal in (arrays['positions'], measured))
+    return Record(*signals, float(arrays['effort_delay']), limits, float(saturated))
+
+
+def in_phase(signal: Array, late: float) -> Array:
+    """Return whole periods of a signal (N, n), sampled `late` samples too late, as in phase."""
+    frequencies = np.fft.rfftfreq(len(signal))
+    turned = np.fft.rfft(signal, axis=0) * np.exp(-2j * np.pi * frequencies * late)[:, None]
+    return np.asarray(np.fft.irfft(turned, len(signal), axis=0))
 
 
 def _limits_left(model: ClosedChainModel, recording: ClosedLoopRecording) -> dict[str, float]:
