@@ -27,6 +27,7 @@ from pkm_bringup.studies.runs.design_runs import (
     estimate_runs,
     executed_deviations,
     force_noise,
+    in_phase,
     predict,
     record,
     signals_of,
@@ -215,8 +216,20 @@ def test_runs_of_the_simulated_robot_are_whole_settled_periods(designs, model):
     planned = model.actuator_states(near.motion(np.arange(1000) / 1000.0, model)).positions
     tracked = measured.positions.reshape(3, 1000, 6).mean(axis=0)
     assert np.abs(tracked - planned).max() < 0.01
+    # each recording's full speed begins elsewhere between two samples, by its noise
+    other = record(model, near, designs['T_s'].ramp_time, 3, [0, 8], 'robot')
+    speed = np.gradient(planned, axis=0)
+    apart = other.positions.reshape(3, 1000, 6).mean(axis=0) - tracked
+    assert abs(np.sum(apart * speed) / np.sum(speed**2)) < 0.02  # samples
     assert set(measured.limits_left) == {'stroke', 'velocity', 'force'}
     assert min(measured.limits_left.values()) > 0.0 and measured.saturated == 0.0
+
+
+def test_a_signal_that_is_late_comes_in_phase():
+    time = np.arange(200)[:, None]
+    wanted = np.cos(2 * np.pi * 3 * time / 200 + [0.3, 1.0])
+    late = np.cos(2 * np.pi * 3 * (time + 0.37) / 200 + [0.3, 1.0])
+    np.testing.assert_allclose(in_phase(late, 0.37), wanted, atol=1e-12)
 
 
 def test_a_long_approach_is_no_failure(model, monkeypatch):
