@@ -43,9 +43,9 @@ TEXT = """# Claims of the source papers
 
 What the five papers say that the methods come from, and what this project's studies find. Made by
 `python scripts/write_claims.py` from the results of full runs in `doc/results`. A mark follows from
-the figures: each claim has conditions; **reproduced** are claims of which all hold, **partly** some,
-**not reproduced** none. **Not repeated** are those that no study repeats, with the reason. Real
-machines of the papers are compared with simulated ones here; what is assumed of them is in the
+the figures: each claim has conditions; **reproduced** are claims of which all hold, **partly**
+some, **not reproduced** none. **Not repeated** are those that no study repeats, with the reason.
+Real machines of the papers are compared with simulated ones here; what is assumed of them is in the
 [studies](../pkm_bringup/doc/studies.md).
 
 {count}.
