@@ -68,8 +68,9 @@ def record(
     limits, saturated = _limits_left(model, recording), recording.saturated.any(axis=1).mean()
     # full speed begins between two samples, elsewhere in every recording
     late = float(recording.trajectory_time[recording.running][0]) * SAMPLING_RATE
-    signals = (in_phase(signal, late) for signal in (arrays['positions'], measured))
-    return Record(*signals, float(arrays['effort_delay']), limits, float(saturated))
+    positions, forces = (in_phase(signal, late) for signal in (arrays['positions'], measured))
+    delay = float(arrays['effort_delay'])
+    return Record(positions, forces, delay, limits, float(saturated))
 
 
 def in_phase(signal: Array, late: float) -> Array:
