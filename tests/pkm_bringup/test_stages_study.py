@@ -53,12 +53,16 @@ def test_the_stages_end_at_the_filter_of_all_parameters(content):
 def test_friction_depends_on_the_motion_where_passive_joints_rub(content):
     drives, passive = content['directions']
     assert (drives['plant'], passive['plant']) == ('drives', 'passive')
-    assert 0.5 < drives['in_deviations'] < 2.0  # 12 differences: beyond 2 once in 1e7
+    assert 0.2 < drives['in_deviations'] < 2.0  # 12 differences: beyond 2 once in 1e7
     assert passive['in_deviations'] > 3.0 and passive['rms'] > 3 * drives['rms']
 
 
 def test_friction_dominates(content):
-    assert all(0.8 < share < 1.1 for share in content['friction_share'].values())
+    shares = content['friction_share']
+    drives = [share for case, share in shares.items() if case.startswith('drives')]
+    assert len(drives) == 2 and all(0.9 < share < 1.1 for share in drives)
+    # friction of passive joints is none of the drives', but they have to overcome it
+    assert shares['passive, x'] < shares['drives, x']
 
 
 def test_the_tables_name_all_cases(content, capsys):

@@ -1,8 +1,7 @@
 """Contribution of each group of terms to the forces of the drives [O 2.4].
 
-Sines of [O Table 2.2] of UF-PKM, Hexel and Ford. The forces are split by parameters (platform,
-struts, friction) and by states (at rest, without velocity, in full), so that the parts add up
-to the whole. Then the sensitivity to the centre of mass of the platform [O Tables 2.3, 2.4].
+Sines of [O Table 2.2] of UF-PKM, Hexel and Ford; the parts of the forces add up to the whole.
+Then the sensitivity to the centre of mass of the platform [O Tables 2.3, 2.4].
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from pkm_bringup.runner import Runner
 from pkm_bringup.studies.declaration import Study
 from pkm_bringup.studies.runs.plants import model_of, rms
 from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_dynamics.analysis.contributions import contributions
 from pkm_dynamics.presets.fitting import home_coordinates
 from pkm_dynamics.presets.sines import SINE_AMPLITUDE, SINE_ANGLE
 from pkm_dynamics.trajectories import FourierTrajectory
@@ -78,28 +78,11 @@ def force_parts(
 ) -> dict[str, Array]:
     """Forces (N, n_a) [N] of each group; they add up to the inverse dynamics.
 
-    Gravity is what is left at rest, inertia what accelerations add there, velocity what the
-    velocities add to both: Coriolis and centripetal terms, those of the struts included.
+    `velocity` are the Coriolis and the centripetal terms of [O Table 2.1] together.
     """
-    rest = np.zeros_like(motion.twist)
-
-    def columns(twist: Array, acceleration: Array) -> Array:
-        pose = (motion.position, motion.rotation)
-        return model.regressor(PlatformMotion(*pose, twist, acceleration)) * parameters
-
-    still, pushed = columns(rest, rest), columns(rest, motion.acceleration)
-    full = columns(motion.twist, motion.acceleration)
-    bodies = model.parameter_mask('rigid_body')
-    platform = bodies & np.array([name.startswith('platform.') for name in model.parameter_names])
-    struts = bodies & ~platform
-    return {
-        'platform_inertia': (pushed - still)[..., platform].sum(axis=-1),
-        'strut_inertia': (pushed - still)[..., struts].sum(axis=-1),
-        'velocity': (full - pushed)[..., bodies].sum(axis=-1),
-        'platform_gravity': still[..., platform].sum(axis=-1),
-        'strut_gravity': still[..., struts].sum(axis=-1),
-        'friction': full[..., ~bodies].sum(axis=-1),
-    }
+    found = contributions(model, motion, parameters).forces
+    parts = {name: found[name] for name in GROUPS if name in found}
+    return parts | {'velocity': found['coriolis'] + found['centripetal']}
 
 
 def shares(parts: Mapping[str, Array]) -> dict[str, Any]:
