@@ -51,6 +51,7 @@ setup(
         'mujoco>=3.17',
         'numpy>=1.26',
         'pillow>=12.3',
+        'PyYAML>=6',
         'rich>=15',
         'scipy>=1.15',
         'threadpoolctl>=3.8',

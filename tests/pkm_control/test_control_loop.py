@@ -77,6 +77,7 @@ class Bench:
             repeat=lambda: self.sent.append('repeat'),
             command=lambda forces: self.sent.append('bridge'),
             zero=lambda: self.sent.append('zero'),
+            bear_at_zero=False,
         )
         self.drives = SimpleNamespace(close=self._close_brakes, closed=False, commanded=True)
         source = SimpleNamespace(
