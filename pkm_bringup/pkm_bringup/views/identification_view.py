@@ -508,8 +508,9 @@ def _chosen(choice: Mapping[str, Any] | None) -> str:
     if choice is None:
         return ''
     cutoffs = [trial['cutoff'] for trial in choice['trials']]
-    text = f', the best of {len(cutoffs)} from {cutoffs[0]:.3g} to {cutoffs[-1]:.3g} Hz for parts'
-    text += ' of the data that are held out'
+    which = 'best' if choice.get('is_told', True) else 'middle'
+    text = f', the {which} of {len(cutoffs)} from {cutoffs[0]:.3g} to {cutoffs[-1]:.3g} Hz'
+    text += ' for parts of the data that are held out' if which == 'best' else ''
     predicted = choice.get('prediction')
     if predicted and predicted['cutoff'] > choice['cutoff']:
         text += f'; measured forces are predicted best up to {predicted["cutoff"]:.4g} Hz'

@@ -10,6 +10,11 @@ of the difference the narrowest is taken (one standard error rule [Breiman et al
 Predictions may be better in a wider band than parameters: steps of friction are fast, and noise of
 the motion adds noise, but no bias. So each band also predicts the measured forces as they are, by
 the parameters that were taken; noise of the forces is the same for all bands.
+
+Where each part shows parameters of its own, as motions of one axis after the other do, parts
+predict nothing of each other, and their errors choose by chance. Then the middle is taken of the
+bands from that which holds the motion to the widest: by ratios, no other is as near to whichever is
+the best.
 """
 
 from __future__ import annotations
@@ -47,6 +52,9 @@ REACH = 4.5  # median distances from the median, three deviations of normal valu
 CHANCE = 0.002  # of a sign test, all of ten parts: less speaks against what the noise says
 SHORT = 0.1  # of the longest stretch between pauses: shorter ones hardly add to it
 NO_GAIN = 2  # cutoffs in a row that are not better than one below: wider ones only get worse
+# Held-out errors over the spread of the forces in every band: parts of other motions, which tell
+# nothing of each other; what a model lacks, or noise, leaves at most about the spread itself
+NOTHING_SHARED = 3.0
 LEAST_ERROR = 1e-12  # of the forces' spread: rounding, in data without noise
 LEAST_SPREAD = 1e-12  # of the largest of the axes: forces of an axis that hardly has any
 HALVES = 0.1  # of the sampling rate: half of the samples show motions in bands up to it
@@ -156,9 +164,9 @@ def choose_band(
     # harmonics are those of each period: no band of predictions is chosen for them
     forces = [each.forces for each in pieces] if usual is None else None
     tried: list[_Tried] = []
-    chosen = 0
+    chosen, is_told = 0, True
     for cutoff in cutoffs:
-        if len(tried) > chosen + NO_GAIN and cutoff != widest:
+        if is_told and len(tried) > chosen + NO_GAIN and cutoff != widest:
             continue
         try:
             runs = of(cutoff)
@@ -175,14 +183,17 @@ def choose_band(
         errors = [(each.cutoff, scored.errors(each.values) * number / rows) for each in tried]
         trials = _compared(errors, scored.spread / rows)
         chosen = _narrowest(trials)
+        is_told = min(each.error for each in trials) <= NOTHING_SHARED
     if not tried:
         return None
     if trials[-1].cutoff == widest and trials[-1].chance > CHANCE:
         chosen = len(trials) - 1
+    elif not is_told and usual is None:
+        chosen = (len(trials) - 1) // 2
     cutoff, found = tried[chosen][:2]
     bias = _noise_bias(of, cutoff, pieces, found, scored)
     predicted = None if usual is not None else _prediction(tried[chosen:])
-    return BandChoice(cutoff, trials, tried[0].cutoff, bias, predicted)
+    return BandChoice(cutoff, trials, tried[0].cutoff, bias, predicted, is_told)
 
 
 class _Tried(NamedTuple):

@@ -29,9 +29,6 @@ DRIVEN = 0.1  # of the force: sensors behind the friction may show some of eithe
 # Of the directions of the parameters: when one in three is told by one held-out part alone, errors
 # of these parts are no longer those of predictions by all parameters
 UNTESTED = 1 / 3
-# Held-out errors over the spread of the forces in every band: parts of other motions, which tell
-# nothing of each other; what a model lacks, or noise, leaves at most about the spread itself
-NOTHING_SHARED = 3.0
 FEW_PROPER = 0.5  # share of the parameters that are undetermined
 
 
@@ -219,8 +216,7 @@ def _limit(
     if len(lost) > FEW_PROPER * len(result.names):
         reason = f'{len(lost)} of {len(result.names)} parameters are not determined'
         return Limit.EXCITATION, (reason,), (TOGETHER,)
-    apart = _least_band_error(diagnostics)
-    if apart > NOTHING_SHARED:
+    if not _is_band_told(diagnostics):
         reason = (
             'in every band parts of the data predict the others worse than no model does: each '
             'shows parameters of its own, and nothing tells the band'
@@ -327,11 +323,10 @@ def _noise_bias(diagnostics: Diagnostics) -> float:
     return max((float(np.max(each)) for each in known if each is not None), default=0.0)
 
 
-def _least_band_error(diagnostics: Diagnostics) -> float:
-    """Least relative error of held-out parts over the bands that were tried; 0 without a choice."""
+def _is_band_told(diagnostics: Diagnostics) -> bool:
+    """Whether parts of the data predict anything of each other; True without a choice."""
     choices = [each.signals.get('band_choice') for each in diagnostics.data]
-    errors = [min(trial['error'] for trial in each['trials']) for each in choices if each]
-    return max(errors, default=0.0)
+    return all(each.get('is_told', True) for each in choices if each)
 
 
 def _bad_share(diagnostics: Diagnostics) -> float:

@@ -249,3 +249,34 @@ def test_noise_of_the_motion_is_told_of_constant_forces_too(record, slider_model
     choice = chosen_of([data.changed(efforts=forces)], slider_model)
     assert choice.noise_bias.shape == (2,) and (choice.noise_bias < 10.0).all()
     assert all(trial.error < 1e3 for trial in choice.trials)
+
+
+def alone(moving, data, model, motion):
+    """Motion of one slider while the other trembles, and its forces with noise of 1 N."""
+    time = np.asarray(data.time)
+    moved = motion(time)
+    share = np.full(2, 1e-5)
+    share[moving] = 1.0
+    centre = moved.q.mean(axis=0)
+    own = replace(moved, q=centre + share * (moved.q - centre), qd=share * moved.qd)
+    own = replace(own, qdd=share * moved.qdd)
+    noise = np.random.default_rng(moving).normal(size=(len(time), 2))
+    return {'positions': own.q, 'efforts': model.inverse_dynamics(own) + noise}
+
+
+def test_where_parts_tell_nothing_of_each_other_the_middle_of_the_bands_is_taken(
+    record, slider_model, motion
+):
+    """One slider moves in one recording of ten: without it noise tells its mass, in any band."""
+    together = [record(periods=4, rate=500.0, position_noise=0.0, seed=k) for k in range(10)]
+    apart = [
+        data.changed(**alone(int(k == 0), data, slider_model, motion))
+        for k, data in enumerate(together)
+    ]
+    choice = chosen_of(apart, slider_model)
+    cutoffs = [trial.cutoff for trial in choice.trials]
+    assert not choice.is_told
+    # all bands were tried, though none after the first gains; the middle one was taken
+    assert cutoffs[-1] == pytest.approx(0.2 / 0.002)
+    assert choice.cutoff == cutoffs[(len(cutoffs) - 1) // 2] and len(cutoffs) >= 4
+    assert chosen_of(together, slider_model).is_told
