@@ -9,10 +9,12 @@ from chances import deviation_range, normal_limit
 from every_model import model_of
 
 from pkm_bringup import cli
-from pkm_bringup.bench import growth
+from pkm_bringup.bench import growth, model_cost
 from pkm_bringup.bench.frame import cost, spread
 from pkm_bringup.bench.identify_cost import write_recording
 from pkm_bringup.bench.identify_process import in_memory
+from pkm_bringup.bench.model_cost import TREE
+from pkm_dynamics.random_motion import random_motion
 from pkm_identification import identify, load
 
 
@@ -46,7 +48,7 @@ def test_offline_parts(capfd):
     model = result['model']
     assert model['inverse_dynamics']['batch'] < model['inverse_dynamics']['single']
     # The engines that compute the same forces must find the same.
-    assert 'MuJoCo RNE and projection' in model['agreement']
+    assert 'MuJoCo' in model['agreement']
     assert all(difference < 1e-9 for difference in model['agreement'].values())
     assert 0.0 < model['import'] < 60.0
     for name, ratio in model['ratios'].items():
@@ -54,6 +56,23 @@ def test_offline_parts(capfd):
         expected = model['inverse_dynamics'][what] / model['peers'][peer]
         assert ratio == pytest.approx(expected)
     assert result['machine']['cores'] >= 1
+
+
+@pytest.mark.parametrize('robot', ['serial_arm', 'five_bar', 'rps_upv', 'palida', 'h4'])
+def test_other_engines_find_the_same_forces(robot):
+    """Open trees with and without a floating platform; Drake and CasADi where installed."""
+    model = model_of(robot)
+    times, agreement = model_cost.measure_engines(model, random_motion(model, 20, seed=1))
+    assert {'MuJoCo', 'Pinocchio'} <= set(agreement)
+    assert max(agreement.values()) < 1e-9
+    assert set(times) == {*agreement, *(f'{each}{TREE}' for each in agreement if each != 'MuJoCo')}
+
+
+def test_ratios_to_other_engines_are_printed(monkeypatch, capfd):
+    monkeypatch.setattr(model_cost, 'library', lambda: ('five_bar',))
+    assert cli.main(['bench', '--only', 'library']) == 0
+    printed = capfd.readouterr().out
+    assert 'ours a sample / other engines' in printed and f'Pinocchio{TREE}' in printed
 
 
 def test_stamps_are_read_from_serialised_messages():

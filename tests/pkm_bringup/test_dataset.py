@@ -14,18 +14,21 @@ import pytest
 
 from pkm_bringup import cli
 from pkm_bringup.outputs import OutputError
-from pkm_bringup.public_data.dataset_cases import Case, DatasetOptions
+from pkm_bringup.public_data.dataset_cases import TRAIN, Case, DatasetOptions
 from pkm_bringup.public_data.dataset_comparison import check_dataset
 from pkm_bringup.public_data.dataset_contents import FORCES, RECORDING, Content, difference
 from pkm_bringup.public_data.dataset_files import ENDINGS, read_table, write_content, write_table
 from pkm_bringup.public_data.dataset_making import make_dataset
-from pkm_bringup.public_data.dataset_manifest import MANIFEST, Manifest, read_manifest
+from pkm_bringup.public_data.dataset_manifest import MANIFEST, RECORDINGS, Manifest, read_manifest
+from pkm_bringup.public_data.dataset_recordings import case_contents, period_of
 from pkm_bringup.public_data.dataset_scores import score_dataset
 from pkm_bringup.runner import Runner
 from pkm_bringup.studies.runs.plants import model_of
 from pkm_description import DescriptionError, load
 from pkm_description.errors import DatasetError, EstimationError
+from pkm_identification import identify
 from pkm_identification import load as load_recording
+from pkm_identification.datasets import Recording
 
 SMALL = DatasetOptions(('delta', 'uf_pkm'), (0.0, 1.0), seed=3, periods=2)
 SMALLEST = DatasetOptions(('delta',), (1.0,), seed=3, periods=2, formats=('csv', 'npz'))
@@ -295,6 +298,20 @@ def test_an_estimate_is_judged_by_the_parameters_of_the_recorded_robot(dataset: 
         if (row['estimator'], row['effects']) == ('output_error', False)
     ]
     assert (summary['scored'], summary['cases']) == (0, 4)
+
+
+def test_irls_takes_the_rounds_that_it_needs_where_the_model_lacks_friction() -> None:
+    """Each of them makes the step six per cent smaller: fifty do not suffice."""
+    case = Case('rps_upv', 1.0, effects=True)
+    content = case_contents(case, DatasetOptions())[f'{RECORDINGS}/{case.name}/{TRAIN}']
+    model = model_of(case.robot)
+    period = period_of(case.robot, TRAIN)
+    arrays = (content.signals[kind] for kind in ('position', 'effort'))
+    time = content.signals['time']
+    recording = Recording.from_arrays(time, content.joints, *arrays, period=period)
+    assert identify(recording, model, 'irls').diagnostics.own.iterations > 50
+    with pytest.raises(EstimationError, match='in 50 rounds: raise max_iterations='):
+        identify(recording, model, 'irls', max_iterations=50)
 
 
 def edited(text: str, row: int, column: int, cell: str) -> str:

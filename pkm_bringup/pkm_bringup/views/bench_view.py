@@ -159,6 +159,17 @@ def _reference(design: dict[str, Any]) -> str:
 def _print_library(robots: dict[str, dict[str, Any]]) -> None:
     sys.stdout.write('\nlibrary robots, CPU time [us], random motions\n')
     print_columns([{'robot': name} | robot for name, robot in robots.items()], LIBRARY)
+    sys.stdout.write('\ninverse dynamics: ours a sample / other engines, same forces\n')
+    engines = list(next(iter(robots.values()))['engines'])
+    rows = [
+        (
+            name,
+            *(robot['inverse_dynamics']['batch'] / robot['engines'][each] for each in engines),
+            max(robot['agreement'].values()),
+        )
+        for name, robot in robots.items()
+    ]
+    print_table(('robot', *engines, 'largest difference'), rows)
 
 
 def _print_growth(growth: dict[str, Any]) -> None:

@@ -92,7 +92,7 @@ ESTIMATORS: Mapping[str, tuple[Option, ...]] = {
     'maximum_likelihood': (_POSITION_NOISE, _tolerance(0.01), _iterations(50)),
     'irls': (
         Option('tuning', POSITIVE, 'of Huber, in standard deviations', 1.345, '1'),
-        _iterations(50),
+        _iterations(500),
     ),
     'iv': (),
     'ekf': _FILTER,

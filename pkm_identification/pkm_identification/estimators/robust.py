@@ -38,7 +38,7 @@ class RobustDiagnostics:
     outliers_left_out_before: Indices  # (n_a,) by the examination of the data
 
 
-def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> Estimate:
+def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 500) -> Estimate:
     """Huber's M-estimate: outliers among the measured forces count no more than their sign.
 
     The residuals of every sample of every period are limited to `tuning` standard
@@ -47,7 +47,8 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
     iteratively reweighted least squares in the form that keeps whole periods. A `tuning` of 1.345
     has 95 % efficiency for normal noise. Of filtered recordings the rows are limited: that serves
     against stretches of wrong forces, such as contacts; what a low pass makes of a single wrong
-    sample is spread over good ones. EstimationError where the rounds did not converge.
+    sample is spread over good ones. Where the model lacks something a round may make the step only
+    6 % smaller: hence so many. EstimationError where the rounds did not converge.
     """
     samples = [_Samples(run) for run in problem.runs]
     noise = noise_of_rows(problem)
@@ -69,7 +70,9 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
         if (step[known] <= ROBUST_STEP * deviation).all():
             break
         if rounds == max_iterations:
-            raise EstimationError(f"estimator 'irls' did not converge in {rounds} rounds")
+            raise EstimationError(
+                f"estimator 'irls' did not converge in {rounds} rounds: raise max_iterations="
+            )
     outliers = [each.outliers(values) for each in samples]
     before = np.sum([each.left_out_before() for each in samples], axis=0)
     sizes = [len(each.forces) * each.forces.shape[1] for each in samples]
