@@ -64,7 +64,7 @@ setup(
     extras_require={
         'test': ['pytest'],
         'scheduler': ['distributed'],
-        'bench': ['pin'],
+        'bench': ['casadi', 'drake', 'pin'],
         'view': ['trimesh', 'viser'],
         # ROS 2 from wheels, those that the wheel of pkm_msgs is built with
         'ros': [

@@ -36,7 +36,7 @@ KEYS = {
 }
 DISTRIBUTIONS = {'PIL': 'pillow', 'jinja2': 'Jinja2', 'yaml': 'PyYAML'}
 # Imported where they are installed, and named where they are missing.
-OPTIONAL = {'distributed', 'pinocchio', 'pyarrow', 'trimesh', 'viser'}
+OPTIONAL = {'casadi', 'distributed', 'pinocchio', 'pydrake', 'pyarrow', 'trimesh', 'viser'}
 ROS = 'ros'  # extra of pkm_bringup: ROS 2 from wheels
 # Nodes of ROS in Python tell what else they need: launch files the nodes that they start.
 STARTED = {'pkm_bringup': {'robot_state_publisher', 'ros2launch'}}
@@ -122,7 +122,7 @@ def test_pip_installs_what_is_imported_apart_from_ros(package: str) -> None:
     groups = given['extras_require']
     extras = {each for name in {*groups} - {ROS} for each in names_of(groups[name])}
     assert extras == {'pytest'} | {
-        {'pinocchio': 'pin'}.get(name, name) for name in foreign & OPTIONAL
+        {'pinocchio': 'pin', 'pydrake': 'drake'}.get(name, name) for name in foreign & OPTIONAL
     }
 
 

@@ -26,9 +26,11 @@ from pkm_bringup.runner import Runner
 from pkm_bringup.studies.runs.plants import model_of
 from pkm_description import DescriptionError, load
 from pkm_description.errors import DatasetError, EstimationError
+from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
 from pkm_identification import load as load_recording
 from pkm_identification.datasets import Recording
+from pkm_identification.result.drive_terms import Term
 
 SMALL = DatasetOptions(('delta', 'uf_pkm'), (0.0, 1.0), seed=3, periods=2)
 SMALLEST = DatasetOptions(('delta',), (1.0,), seed=3, periods=2, formats=('csv', 'npz'))
@@ -300,18 +302,31 @@ def test_an_estimate_is_judged_by_the_parameters_of_the_recorded_robot(dataset: 
     assert (summary['scored'], summary['cases']) == (0, 4)
 
 
+def training(case: Case) -> tuple[Recording, ClosedChainModel]:
+    """Recording of a case to estimate from, and the described robot."""
+    content = case_contents(case, DatasetOptions())[f'{RECORDINGS}/{case.name}/{TRAIN}']
+    time, *arrays = (content.signals[kind] for kind in RECORDING)
+    period = period_of(case.robot, TRAIN)
+    recording = Recording.from_arrays(time, content.joints, *arrays, period=period)
+    return recording, model_of(case.robot)
+
+
 def test_irls_takes_the_rounds_that_it_needs_where_the_model_lacks_friction() -> None:
     """Each of them makes the step six per cent smaller: fifty do not suffice."""
     case = Case('rps_upv', 1.0, effects=True)
-    content = case_contents(case, DatasetOptions())[f'{RECORDINGS}/{case.name}/{TRAIN}']
-    model = model_of(case.robot)
-    period = period_of(case.robot, TRAIN)
-    arrays = (content.signals[kind] for kind in ('position', 'effort'))
-    time = content.signals['time']
-    recording = Recording.from_arrays(time, content.joints, *arrays, period=period)
+    recording, model = training(case)
     assert identify(recording, model, 'irls').diagnostics.own.iterations > 50
     with pytest.raises(EstimationError, match='in 50 rounds: raise max_iterations='):
         identify(recording, model, 'irls', max_iterations=50)
+
+
+def test_a_small_force_in_a_part_of_the_stroke_is_no_spring() -> None:
+    """Ripple looks like one where the motion shows a sixteenth of the stroke: half of a wave."""
+    recording, model = training(Case('hexel', 1.0, effects=True))
+    shown = np.ptp(np.asarray(recording.positions), axis=0) / (model.upper - model.lower)
+    assert shown.max() < 0.1
+    found = identify(recording, model, 'wls', friction='auto').diagnostics.drive_terms
+    assert all(each.term is not Term.SPRING for each in found.tried_terms if each.is_taken)
 
 
 def edited(text: str, row: int, column: int, cell: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from pkm_identification.arrays import Array
 from pkm_identification.model_selection.candidate_terms import (
     Candidate,
@@ -28,6 +30,10 @@ from pkm_identification.result.drive_terms import Term
 
 PARTS = 10  # held out one by one, as for the choice of a band
 RANGES = (2, 3)  # of a drive's positions that are held out one by one: beyond them a spring grows
+# Of the spread of a drive's forces: less than that a spring must explain where the motion shows no
+# more than half of the stroke. So small a force may come from anything that depends on the position
+# (a ripple with a long period, the geometry), and a spring would make it grow beyond the motion
+SMALL, MOST_OF_STROKE = 0.05, 0.5
 TESTED = 5  # best candidates of a step: those behind them bring less
 
 
@@ -144,7 +150,18 @@ class Search:
         candidate = equations.candidates[trial.candidate]
         if not is_steady(equations, trial.candidate):
             return False
-        return candidate.term is not Term.SPRING or self._holds_elsewhere(equations, trial)
+        if candidate.term is not Term.SPRING:
+            return True
+        return self._tells(equations, trial) and self._holds_elsewhere(equations, trial)
+
+    def _tells(self, equations: Equations, trial: Trial) -> bool:
+        """Whether a spring explains much, or the motion shows most of the stroke."""
+        (axis,) = equations.candidates[trial.candidate].axes
+        model = self.problem.model
+        shown = np.ptp(self._positions[:, axis]) / (model.upper - model.lower)[axis]
+        before = equations.relative_error((axis,))
+        after = equations.with_active(trial.candidate).relative_error((axis,))
+        return bool(shown > MOST_OF_STROKE or before**2 - after**2 > SMALL**2)
 
     def _holds_elsewhere(self, equations: Equations, trial: Trial) -> bool:
         """Whether a spring also predicts forces at positions that the estimate does not know."""
