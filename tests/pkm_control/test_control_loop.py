@@ -72,7 +72,7 @@ class Bench:
         model = Gantry()
         controller = TrajectoryController(model, servo_gains(model), nominal_feedforward(model))
         self.brakes: list[bool] = []  # what they were asked, True to close
-        output = SimpleNamespace(
+        self.output = SimpleNamespace(
             publish=self._publish,
             repeat=lambda: self.sent.append('repeat'),
             command=lambda forces: self.sent.append('bridge'),
@@ -90,7 +90,7 @@ class Bench:
             controller,
             JointStateReader(AXES),
             source,
-            output,
+            self.output,
             self.drives,
             rate,
             timeout,
@@ -566,6 +566,18 @@ def test_without_brakes_that_take_commands_the_last_force_stays() -> None:
     advance(bench, 10**9 + 10**6, 30)
     assert not bench.loop.commanding and 'zero' not in bench.sent
     assert bench.published[-1][0].command[2] == pytest.approx(WEIGHT)
+
+
+@pytest.mark.parametrize('commanded', [False, True])
+def test_valves_are_closed_at_the_end_whether_or_not_brakes_take_commands(commanded: bool) -> None:
+    """Closed valves bear the robot: there the last signal must not stay."""
+    bench = active()
+    bench.drives.commanded, bench.output.bear_at_zero = commanded, True
+    bench.loop.shut_down()
+    advance(bench, 10**9 + 10**6, 30)
+    bench.drives.closed = True
+    advance(bench, 10**9 + 31 * 10**6, 10)
+    assert not bench.loop.commanding and bench.sent[-1] == 'zero'
 
 
 def test_a_fault_with_valid_states_is_a_shut_down_with_a_reason() -> None:
