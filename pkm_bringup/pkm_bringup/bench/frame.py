@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pkm_description.errors import KinematicsError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.processors import cores
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory, benchmark_circle
@@ -19,6 +20,7 @@ from pkm_identification.result.provenance import installed
 
 MICRO = 1e6  # times are shown in us
 PACKAGES = ('numpy', 'numba', 'mujoco', 'rclpy', 'pin')  # whose versions matter
+SHOWN = 200  # samples that show whether a motion can be reached
 SPEED = 0.3  # [m/s] of the circle: times do not depend on it, lost cycles hurt less
 
 
@@ -38,9 +40,18 @@ class Bench:
 
 
 def slow_motion(model: ClosedChainModel) -> Trajectory:
-    """Return the inclined circle, else a slow periodic motion of all actuators about home."""
+    """Return the inclined circle, else a slow periodic motion of all actuators about home.
+
+    The circle for platforms that float with six degrees of freedom and reach all of it.
+    """
     if model.platform_determines_joints:
-        return benchmark_circle(model, speed=SPEED)
+        circle = benchmark_circle(model, speed=SPEED)
+        try:
+            model.joint_states(circle.motion(np.linspace(0.0, circle.duration, SHOWN), model))
+        except KinematicsError:
+            pass
+        else:
+            return circle
     room = np.minimum(model.upper - model.home_actuators, model.home_actuators - model.lower)
     amplitude = 0.1 * np.where(np.isfinite(room), room, 1.0)[:, None]
     zero, names = np.zeros_like(amplitude), model.actuated_joints

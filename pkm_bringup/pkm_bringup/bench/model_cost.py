@@ -38,7 +38,7 @@ def measure(bench: Bench) -> dict[str, Any]:
 
     [us], see `measure_functions`; `peers`: [us a sample] by name; `agreement`: largest difference
     of their forces over the largest force, where they compute the same; `ratios`: ours over
-    theirs; `import`: of pkm_dynamics in a fresh process [s].
+    theirs; `import`: of `ClosedChainModel` in a fresh process [s].
     """
     bench.update('inverse dynamics and regressor', None)
     model, trajectory = bench.model, bench.trajectory
@@ -119,9 +119,9 @@ def measure_library(bench: Bench) -> dict[str, dict[str, Any]]:
 
 
 def import_time() -> float:
-    """Shortest of three times to import `pkm_dynamics` in a fresh process [s]."""
+    """Shortest of three times to import `ClosedChainModel` in a fresh process [s]."""
     script = (
-        'import time; begin = time.perf_counter(); import pkm_dynamics; '
+        'import time; begin = time.perf_counter(); from pkm_dynamics import ClosedChainModel; '
         'print(time.perf_counter() - begin)'
     )
     times = [

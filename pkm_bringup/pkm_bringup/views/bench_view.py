@@ -77,7 +77,7 @@ def _print_model(model: dict[str, Any]) -> None:
     ]
     sys.stdout.write('\n')
     print_table(PEERS, rows)
-    sys.stdout.write(f'\nimport of pkm_dynamics, fresh process: {model["import"]:.2f} s\n')
+    sys.stdout.write(f'\nimport of ClosedChainModel, fresh process: {model["import"]:.2f} s\n')
 
 
 def _print_identification(kinds: dict[str, Any]) -> None:
