@@ -64,7 +64,9 @@ setup(
     extras_require={
         'test': ['pytest'],
         'scheduler': ['distributed'],
-        'bench': ['casadi', 'drake', 'pin'],
+        'bench': ['pin'],
+        'casadi': ['casadi'],
+        'drake': ['drake'],
         'view': ['trimesh', 'viser'],
         # ROS 2 from wheels, those that the wheel of pkm_msgs is built with
         'ros': [

@@ -19,7 +19,7 @@ from pkm_dynamics.trajectories import FourierTrajectory, Trajectory, benchmark_c
 from pkm_identification.result.provenance import installed
 
 MICRO = 1e6  # times are shown in us
-PACKAGES = ('numpy', 'numba', 'mujoco', 'rclpy', 'pin')  # whose versions matter
+PACKAGES = ('numpy', 'numba', 'mujoco', 'rclpy', 'pin', 'drake', 'casadi')  # whose versions matter
 SHOWN = 200  # samples that show whether a motion can be reached
 SPEED = 0.3  # [m/s] of the circle: times do not depend on it, lost cycles hurt less
 

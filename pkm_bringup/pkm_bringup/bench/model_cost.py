@@ -1,8 +1,9 @@
 """Cost of the model in batches and single calls, beside other engines in the same run.
 
-The engines of `open_trees` and MuJoCo compute the forces of the open tree; what closes it (the
-joints' motion and the projection to the actuators) is done here, in batches. Rigid bodies only:
-friction and rotor inertias are left out on both sides.
+The engines of `open_trees` compute the forces of the open tree, and get the motion of all joints;
+what projects these to the actuators does not count for them. MuJoCo gets it too, and its forces are
+projected by the Jacobian of its equalities. Ours beside them: rigid bodies too, the same samples,
+the motion of all joints known, projection included.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.bench.frame import Bench, cost
+from pkm_bringup.bench.frame import Bench, cost, slow_motion
 from pkm_bringup.bench.open_trees import closed_forces, open_trees, quaternions
 from pkm_description import export, library, load
 from pkm_dynamics import ClosedChainModel, PlatformMotion
-from pkm_dynamics.random_motion import random_motion
 from pkm_dynamics.simulation import SimulatedPlant
 from pkm_identification.arrays import Array
 
@@ -27,33 +27,34 @@ Forces = Callable[[PlatformMotion], Array]
 SAMPLES = 10_000  # of the batches
 REPEATS = 9  # an odd number has a median that was measured
 SINGLE = 200  # calls of a microsecond each, so that the clock's resolution does not show
-PEER_SAMPLES = 500  # they take a Python call a sample
+PEER_SAMPLES = 1000  # of other engines and ours beside them: most take a Python call a sample
 PEER_REPEATS = 3
 LIBRARY_SAMPLES = 2000  # fewer, for all robots
-TREE = ', open tree alone'
+MUJOCO = 'MuJoCo, with projection'
 
 
 def measure(bench: Bench) -> dict[str, Any]:
     """Measure inverse dynamics and regressor of a motion in one thread.
 
-    [us], see `measure_functions`; `peers`: [us a sample] by name; `agreement`: largest difference
-    of their forces over the largest force, where they compute the same; `ratios`: ours over
-    theirs; `import`: of `ClosedChainModel` in a fresh process [s].
+    [us], see `measure_functions`; `engines`: see `measure_engines`; `mujoco`: a step of the
+    simulated robot's engine, which closes the loops, and a single call of ours over it; `import`:
+    of `ClosedChainModel` in a fresh process [s].
     """
     bench.update('inverse dynamics and regressor', None)
     model, trajectory = bench.model, bench.trajectory
     motion = trajectory.motion(np.arange(SAMPLES) / SAMPLES * trajectory.duration, model)
     ours = measure_functions(model, motion)
-    peers, agreement = measure_engines(model, motion[:PEER_SAMPLES])
-    peers['MuJoCo step of the closed chain'] = _mujoco_step(model)
-    figures = ours['inverse_dynamics']
-    ratios = {
-        f'{what} / {peer}': figures[what] / time
-        for peer, time in peers.items()
-        for what in ('batch', 'single')
+    beside = measure_engines(model, motion[:PEER_SAMPLES])
+    single = ours['inverse_dynamics']['single']
+    step = _mujoco_step(model)
+    steps = {'step of the closed chain': step, 'ours single / it': single / step}
+    return {
+        'samples': len(motion),
+        **ours,
+        'engines': beside,
+        'mujoco': steps,
+        'import': import_time(),
     }
-    found = {'peers': peers, 'agreement': agreement, 'ratios': ratios, 'import': import_time()}
-    return {'samples': len(motion), **ours, **found}
 
 
 def measure_functions(
@@ -74,46 +75,52 @@ def measure_functions(
     return found
 
 
-def measure_engines(
-    model: ClosedChainModel, motion: PlatformMotion
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Time of other engines [us a sample] by name, and how far their forces are from ours.
+def measure_engines(model: ClosedChainModel, motion: PlatformMotion) -> dict[str, Any]:
+    """Compare forces of rigid bodies with those of other engines, the motion of all joints known.
 
-    Each as a whole, as far as it computes the same, and its open tree alone, which gets the motion
-    of all joints for nothing. Differences are relative to the largest force.
+    `ours` and `times` by engine [us a sample], `ratios` of ours to theirs, `agreement`: largest
+    difference of the forces over the largest of them; `left_out`: engines that fail, and why.
     """
     rigid = np.where(model.parameter_mask('rigid_body'), model.nominal_parameters, 0.0)
-    forces = model.inverse_dynamics(motion, rigid)
     known = model.with_joint_states(motion)
-    closed, times, agreement = {'MuJoCo': mujoco_peer(model)}, {}, {}
-    for name, tree in open_trees(model).items():
-        closed[name] = closed_forces(model, tree)
-        times[f'{name}{TREE}'] = _cost(tree, known, PEER_REPEATS, len(motion))
-    for name, engine in closed.items():
-        off = np.abs(engine(motion) - forces)
-        agreement[name] = float(np.max(off) / np.max(np.abs(forces)))
-        times[name] = _cost(engine, motion, PEER_REPEATS, len(motion))
-    return times, agreement
+    forces = model.inverse_dynamics(known, rigid)
+    ours = _cost(lambda moving: model.inverse_dynamics(moving, rigid), known, REPEATS, len(known))
+    trees, left_out = open_trees(model)
+    engines: dict[str, Callable[[PlatformMotion], Any]] = {**trees, MUJOCO: mujoco_peer(model)}
+    closed = {name: closed_forces(model, tree) for name, tree in trees.items()}
+    closed[MUJOCO] = engines[MUJOCO]
+    largest = np.max(np.abs(forces))
+    times = {name: _cost(each, known, PEER_REPEATS, len(known)) for name, each in engines.items()}
+    return {
+        'ours': ours,
+        'times': times,
+        'ratios': {name: ours / time for name, time in times.items()},
+        'agreement': {
+            name: float(np.max(np.abs(each(known) - forces)) / largest)
+            for name, each in closed.items()
+        },
+        'left_out': left_out,
+    }
 
 
 def measure_library(bench: Bench) -> dict[str, dict[str, Any]]:
-    """Inverse dynamics and regressor of every library robot on random motions, beside others.
+    """Inverse dynamics and regressor of every library robot on slow motions, beside others.
 
-    `engines` [us a sample] and `agreement` as `measure_engines`.
+    `engines` as `measure_engines`.
     """
     result = {}
     names = library()
     for k, name in enumerate(names):
         bench.update(name, k / len(names))
         model = ClosedChainModel(load(name))
-        motion = random_motion(model, LIBRARY_SAMPLES, seed=0)
-        engines, agreement = measure_engines(model, motion[:PEER_SAMPLES])
+        trajectory = slow_motion(model)
+        time = np.arange(LIBRARY_SAMPLES) / LIBRARY_SAMPLES * trajectory.duration
+        motion = trajectory.motion(time, model)
         result[name] = {
             'actuators': model.n_a,
             'parameters': model.n_p,
             **measure_functions(model, motion),
-            'engines': engines,
-            'agreement': agreement,
+            'engines': measure_engines(model, motion[:PEER_SAMPLES]),
         }
     return result
 

@@ -2,8 +2,8 @@
 
 They get the motion of all joints and of the platform, and compute what the joints and the platform
 would have to bear if no loop were closed. `closed_forces` projects that to the actuators. Rigid
-bodies only. Engines that are not installed are left out: `pip install pin`, `drake`, `casadi` (with
-a C compiler).
+bodies only. Engines that are not installed are left out: `pip install pin drake casadi` (the last
+with a C compiler).
 """
 
 from __future__ import annotations
@@ -50,20 +50,22 @@ void samples(long n, const double *x, double *y) {{
 OpenTree = Callable[[PlatformMotion], TreeForces]
 
 
-def open_trees(model: ClosedChainModel) -> dict[str, OpenTree]:
-    """Return the engines that are installed, by name."""
+def open_trees(model: ClosedChainModel) -> tuple[dict[str, OpenTree], dict[str, str]]:
+    """Return the engines that are installed, by name, and why some of them fail."""
     makers = {'Pinocchio': pinocchio_tree, 'Drake': drake_tree, 'CasADi, compiled': casadi_tree}
-    found = {}
+    found, left_out = {}, {}
     for name, make in makers.items():
         try:
             found[name] = make(model)
-        except ImportError:
+        except ImportError:  # not installed
             continue
-    return found
+        except Exception as error:  # foreign code on anybody's robot must not end the bench
+            left_out[name] = f'{type(error).__name__}: {error}'
+    return found, left_out
 
 
 def closed_forces(model: ClosedChainModel, tree: OpenTree) -> Callable[[PlatformMotion], Array]:
-    """Forces of the actuators (N, n_a): kinematics and projection in batches about an engine."""
+    """Forces of the actuators (N, n_a) by an engine and this project's projection."""
 
     def forces(motion: PlatformMotion) -> Array:
         moving = model.with_joint_states(motion)
@@ -131,10 +133,12 @@ def drake_tree(model: ClosedChainModel) -> OpenTree:
 
     plant = MultibodyPlant(0.0)
     log = logging.getLogger('drake')
-    before, level = log.level, logging.ERROR  # of friction, which it does not know
-    log.setLevel(level)
-    Parser(plant).AddModelsFromString(export(model.description, 'urdf'), 'urdf')
-    log.setLevel(before)
+    before = log.level
+    log.setLevel(logging.ERROR)  # it warns of friction, which it does not know
+    try:
+        Parser(plant).AddModelsFromString(export(model.description, 'urdf'), 'urdf')
+    finally:
+        log.setLevel(before)
     root = _root(model.description)
     if root != 'world':  # which it takes for its own
         plant.WeldFrames(plant.world_frame(), plant.GetFrameByName(root))

@@ -15,13 +15,8 @@ FUNCTIONS: dict[str, Column] = {
     'single call': 'single',
     'single, joints known': 'single_with_joint_states',
 }
-PEERS = (
-    'other engines',
-    'a sample [us]',
-    'ours a sample / it',
-    'ours single / it',
-    'difference of the forces',
-)
+PEERS = ('other engines', 'a sample [us]', 'ours / it', 'difference of the forces')
+RIGID = 'forces of rigid bodies, motion of all joints known, a sample: ours'
 LIBRARY: dict[str, Column] = {
     'robot': 'robot',
     'actuators': 'actuators',
@@ -70,13 +65,14 @@ def _print_model(model: dict[str, Any]) -> None:
     sys.stdout.write(f'\nmodel, CPU time [us], batches of {model["samples"]} samples\n')
     functions = ('inverse_dynamics', 'regressor')
     print_columns([{'': name.replace('_', ' ')} | model[name] for name in functions], FUNCTIONS)
-    ratios, agreement = model['ratios'], model['agreement']
-    rows = [
-        (name, time, ratios[f'batch / {name}'], ratios[f'single / {name}'], agreement.get(name))
-        for name, time in model['peers'].items()
-    ]
-    sys.stdout.write('\n')
+    beside, step = model['engines'], model['mujoco']
+    ratios, agreement = beside['ratios'], beside['agreement']
+    rows = [(name, time, ratios[name], agreement[name]) for name, time in beside['times'].items()]
+    sys.stdout.write(f'\n{RIGID} {beside["ours"]:.3g} us\n')
     print_table(PEERS, rows)
+    _print_left_out(beside)
+    steps = ', '.join(f'{what} {value:.3g}' for what, value in step.items())
+    sys.stdout.write(f'MuJoCo [us]: {steps}\n')
     sys.stdout.write(f'\nimport of ClosedChainModel, fresh process: {model["import"]:.2f} s\n')
 
 
@@ -157,19 +153,23 @@ def _reference(design: dict[str, Any]) -> str:
 
 
 def _print_library(robots: dict[str, dict[str, Any]]) -> None:
-    sys.stdout.write('\nlibrary robots, CPU time [us], random motions\n')
+    sys.stdout.write('\nlibrary robots, CPU time [us], slow motions\n')
     print_columns([{'robot': name} | robot for name, robot in robots.items()], LIBRARY)
-    sys.stdout.write('\ninverse dynamics: ours a sample / other engines, same forces\n')
-    engines = list(next(iter(robots.values()))['engines'])
+    beside = {name: robot['engines'] for name, robot in robots.items()}
+    names = list(dict.fromkeys(name for each in beside.values() for name in each['times']))
     rows = [
-        (
-            name,
-            *(robot['inverse_dynamics']['batch'] / robot['engines'][each] for each in engines),
-            max(robot['agreement'].values()),
-        )
-        for name, robot in robots.items()
+        (name, each['ours'], *map(each['ratios'].get, names), max(each['agreement'].values()))
+        for name, each in beside.items()
     ]
-    print_table(('robot', *engines, 'largest difference'), rows)
+    sys.stdout.write(f'\n{RIGID}, and ours / other engines\n')
+    print_table(('robot', 'ours [us]', *names, 'largest difference'), rows)
+    for each in beside.values():
+        _print_left_out(each)
+
+
+def _print_left_out(beside: dict[str, Any]) -> None:
+    for name, reason in beside['left_out'].items():
+        sys.stdout.write(f'{name} left out: {reason}\n')
 
 
 def _print_growth(growth: dict[str, Any]) -> None:

@@ -508,7 +508,7 @@ def _chosen(choice: Mapping[str, Any] | None) -> str:
     if choice is None:
         return ''
     cutoffs = [trial['cutoff'] for trial in choice['trials']]
-    which = 'best' if choice.get('is_told', True) else 'middle'
+    which = 'best' if choice.get('parts_agree', True) else 'middle'
     text = f', the {which} of {len(cutoffs)} from {cutoffs[0]:.3g} to {cutoffs[-1]:.3g} Hz'
     text += ' for parts of the data that are held out' if which == 'best' else ''
     predicted = choice.get('prediction')

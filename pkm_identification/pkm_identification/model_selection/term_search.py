@@ -30,9 +30,9 @@ from pkm_identification.result.drive_terms import Term
 
 PARTS = 10  # held out one by one, as for the choice of a band
 RANGES = (2, 3)  # of a drive's positions that are held out one by one: beyond them a spring grows
-# Of the spread of a drive's forces: less than that a spring must explain where the motion shows no
-# more than half of the stroke. So small a force may come from anything that depends on the position
-# (a ripple with a long period, the geometry), and a spring would make it grow beyond the motion
+# Where the motion shows no more than half of the stroke, a spring must explain more than this share
+# of the spread of its drive's forces: a smaller force may come from anything that depends on the
+# position (ripple with a long period, geometry), and a spring would make it grow beyond the motion
 SMALL, MOST_OF_STROKE = 0.05, 0.5
 TESTED = 5  # best candidates of a step: those behind them bring less
 
@@ -155,13 +155,27 @@ class Search:
         return self._tells(equations, trial) and self._holds_elsewhere(equations, trial)
 
     def _tells(self, equations: Equations, trial: Trial) -> bool:
-        """Whether a spring explains much, or the motion shows most of the stroke."""
+        """Whether a spring explains much beside an offset, or most of the stroke is shown."""
         (axis,) = equations.candidates[trial.candidate].axes
+        if np.ptp(self._positions[:, axis]) > MOST_OF_STROKE * self._stroke(axis):
+            return True
+        offsets = [
+            number
+            for number, each in enumerate(equations.candidates)
+            if each.term is Term.OFFSET and each.axes == (axis,) and number not in equations.active
+        ]
+        without = equations.with_active(*offsets).relative_error((axis,))
+        left = equations.with_active(trial.candidate).relative_error((axis,))
+        return bool(without**2 - left**2 > SMALL**2)
+
+    def _stroke(self, axis: int) -> float:
+        """Stroke of a drive [m, rad], one turn where it goes round; zero where none is known."""
         model = self.problem.model
-        shown = np.ptp(self._positions[:, axis]) / (model.upper - model.lower)[axis]
-        before = equations.relative_error((axis,))
-        after = equations.with_active(trial.candidate).relative_error((axis,))
-        return bool(shown > MOST_OF_STROKE or before**2 - after**2 > SMALL**2)
+        stroke = float(model.upper[axis] - model.lower[axis])
+        if np.isfinite(stroke):
+            return stroke
+        joint = model.description.joint(model.actuated_joints[axis])
+        return 2 * np.pi if joint.type == 'continuous' else 0.0
 
     def _holds_elsewhere(self, equations: Equations, trial: Trial) -> bool:
         """Whether a spring also predicts forces at positions that the estimate does not know."""

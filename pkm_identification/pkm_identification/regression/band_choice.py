@@ -13,8 +13,8 @@ the parameters that were taken; noise of the forces is the same for all bands.
 
 Where each part shows parameters of its own, as motions of one axis after the other do, parts
 predict nothing of each other, and their errors choose by chance. Then the middle is taken of the
-bands from that which holds the motion to the widest: by ratios, no other is as near to whichever is
-the best.
+bands from that which holds the motion to the widest (by ratios, no other is as near to whichever is
+the best), and of harmonics the usual ones.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ REACH = 4.5  # median distances from the median, three deviations of normal valu
 CHANCE = 0.002  # of a sign test, all of ten parts: less speaks against what the noise says
 SHORT = 0.1  # of the longest stretch between pauses: shorter ones hardly add to it
 NO_GAIN = 2  # cutoffs in a row that are not better than one below: wider ones only get worse
-# Held-out errors over the spread of the forces in every band: parts of other motions, which tell
-# nothing of each other; what a model lacks, or noise, leaves at most about the spread itself
+# Held-out errors in every band over the spread of the forces, or over what the model leaves of the
+# same forces with parameters from all parts, where that is larger (it lacks an offset, say): parts
+# of other motions, which tell nothing of each other
 NOTHING_SHARED = 3.0
 LEAST_ERROR = 1e-12  # of the forces' spread: rounding, in data without noise
 LEAST_SPREAD = 1e-12  # of the largest of the axes: forces of an axis that hardly has any
@@ -164,9 +165,9 @@ def choose_band(
     # harmonics are those of each period: no band of predictions is chosen for them
     forces = [each.forces for each in pieces] if usual is None else None
     tried: list[_Tried] = []
-    chosen, is_told = 0, True
+    chosen, parts_agree = 0, True
     for cutoff in cutoffs:
-        if is_told and len(tried) > chosen + NO_GAIN and cutoff != widest:
+        if parts_agree and len(tried) > chosen + NO_GAIN and cutoff != widest:
             continue
         try:
             runs = of(cutoff)
@@ -177,23 +178,25 @@ def choose_band(
             found, measured = parts(runs, counts, margins, targets)
         except (EstimationError, KinematicsError):  # too few rows; noise beyond what can be reached
             continue
-        tried.append(_Tried(cutoff, found, measured, found.held_out_values()[0]))
+        values, weights = found.held_out_values()
+        tried.append(_Tried(cutoff, found, measured, values, found.values(weights)))
         scored = tried[0].found
         rows, number = scored.count.sum(), len(scored.count)
         errors = [(each.cutoff, scored.errors(each.values) * number / rows) for each in tried]
         trials = _compared(errors, scored.spread / rows)
         chosen = _narrowest(trials)
-        is_told = min(each.error for each in trials) <= NOTHING_SHARED
+        parts_agree = min(_beyond(scored, each) for each in tried) <= NOTHING_SHARED
     if not tried:
         return None
-    if trials[-1].cutoff == widest and trials[-1].chance > CHANCE:
-        chosen = len(trials) - 1
-    elif not is_told and usual is None:
-        chosen = (len(trials) - 1) // 2
+    last = len(trials) - 1
+    if trials[-1].cutoff == widest and (trials[-1].chance > CHANCE or not parts_agree):
+        chosen = last
+    elif not parts_agree:
+        chosen = last // 2
     cutoff, found = tried[chosen][:2]
     bias = _noise_bias(of, cutoff, pieces, found, scored)
     predicted = None if usual is not None else _prediction(tried[chosen:])
-    return BandChoice(cutoff, trials, tried[0].cutoff, bias, predicted, is_told)
+    return BandChoice(cutoff, trials, tried[0].cutoff, bias, predicted, parts_agree)
 
 
 class _Tried(NamedTuple):
@@ -203,6 +206,14 @@ class _Tried(NamedTuple):
     found: Parts
     measured: Parts
     values: Array  # (k, f)
+    whole: Array  # (f,) of all parts
+
+
+def _beyond(scored: Parts, tried: _Tried) -> float:
+    """Held-out error over the spread of the forces, or over the error of all parts if larger."""
+    held_out, inside = (scored.errors(each).sum(axis=0) for each in (tried.values, tried.whole))
+    size = np.maximum(np.maximum(scored.spread, inside), 1e-300)
+    return float(np.sqrt(np.mean(held_out / size)))
 
 
 def _prediction(tried: Sequence[_Tried]) -> PredictionBand | None:
@@ -216,7 +227,7 @@ def _prediction(tried: Sequence[_Tried]) -> PredictionBand | None:
     there = np.all([each.found.count > 0 for each in tried], axis=0)
     if not there.any():
         return None
-    values = first.found.values(first.found.held_out_values()[1])
+    values = first.whole
     errors = [each.measured.mean_errors(values)[there] for each in tried]
     size = np.maximum(first.measured.spread / rows.sum(), 1e-300)
     least = LEAST_ERROR * size

@@ -216,7 +216,7 @@ def _limit(
     if len(lost) > FEW_PROPER * len(result.names):
         reason = f'{len(lost)} of {len(result.names)} parameters are not determined'
         return Limit.EXCITATION, (reason,), (TOGETHER,)
-    if not _is_band_told(diagnostics):
+    if not _parts_agree(diagnostics):
         reason = (
             'in every band parts of the data predict the others worse than no model does: each '
             'shows parameters of its own, and nothing tells the band'
@@ -323,10 +323,10 @@ def _noise_bias(diagnostics: Diagnostics) -> float:
     return max((float(np.max(each)) for each in known if each is not None), default=0.0)
 
 
-def _is_band_told(diagnostics: Diagnostics) -> bool:
+def _parts_agree(diagnostics: Diagnostics) -> bool:
     """Whether parts of the data predict anything of each other; True without a choice."""
     choices = [each.signals.get('band_choice') for each in diagnostics.data]
-    return all(each.get('is_told', True) for each in choices if each)
+    return all(each.get('parts_agree', True) for each in choices if each)
 
 
 def _bad_share(diagnostics: Diagnostics) -> float:

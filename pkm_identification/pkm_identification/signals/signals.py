@@ -91,8 +91,9 @@ class BandChoice:
     # its bias of the parameters; None where it cannot be told from halves of the samples
     noise_bias: Array | None
     prediction: PredictionBand | None = None  # None for harmonics: they are those of each period
-    # whether parts predict anything of each other; where not, the middle of the bands was taken
-    is_told: bool = True
+    # whether parts of the data predict each other at all. Where not, errors choose by chance: the
+    # middle of the bands was taken, of harmonics the usual ones
+    parts_agree: bool = True
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pkm_identification.regression.held_out import parts, solved
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.selection import build_selection
+from pkm_identification.result.verdict import Grade, Limit, verdict_of
 from pkm_identification.signals import SignalOptions, process
 from pkm_identification.signals.filtering import from_half, motion_frequency
 
@@ -275,8 +276,22 @@ def test_where_parts_tell_nothing_of_each_other_the_middle_of_the_bands_is_taken
     ]
     choice = chosen_of(apart, slider_model)
     cutoffs = [trial.cutoff for trial in choice.trials]
-    assert not choice.is_told
+    assert not choice.parts_agree
     # all bands were tried, though none after the first gains; the middle one was taken
     assert cutoffs[-1] == pytest.approx(0.2 / 0.002)
     assert choice.cutoff == cutoffs[(len(cutoffs) - 1) // 2] and len(cutoffs) >= 4
-    assert chosen_of(together, slider_model).is_told
+    assert chosen_of(together, slider_model).parts_agree
+    verdict = verdict_of(identify(apart, slider_model, method='filter'))
+    assert verdict.limit is Limit.EXCITATION and verdict.grade is Grade.UNPROVEN
+
+
+def test_an_axis_with_a_constant_force_does_not_choose_for_the_others(record, slider_model):
+    """It stands still, with an offset that the model lacks: no band predicts that of its force."""
+    data = record(periods=20, position_noise=2e-4, rate=500.0)
+    choice = chosen_of([data], slider_model)
+    positions, forces = np.array(data.positions), np.array(data.efforts)
+    positions[:, 1] = 0.4 + 2e-4 * np.random.default_rng(1).normal(size=len(forces))
+    forces[:, 1] = 7.0 + 0.05 * np.random.default_rng(0).normal(size=len(forces))
+    held = chosen_of([data.changed(positions=positions, efforts=forces)], slider_model)
+    assert held.parts_agree and held.trials[0].error > band_choice.NOTHING_SHARED
+    assert held.cutoff == pytest.approx(choice.cutoff, rel=0.1)
