@@ -32,6 +32,7 @@ class TreeForces(NamedTuple):
     platform: Array  # force and torque (N, 6) about its origin, along the axes of the world
 
 
+COMPILERS = ('cc', 'gcc', 'clang')
 LOOP = """
 void samples(long n, const double *x, double *y) {{
   const casadi_real *arg[{arguments}];
@@ -183,7 +184,7 @@ def casadi_tree(model: ClosedChainModel) -> OpenTree:
     """Newton-Euler recursion that CasADi writes as C, compiled here with a loop over samples."""
     import casadi
 
-    compiler = shutil.which('cc') or shutil.which('gcc') or shutil.which('clang')
+    compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler is None:
         raise ImportError('no C compiler')
     x, tau = _recursion(casadi, model)
