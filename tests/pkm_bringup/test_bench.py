@@ -49,8 +49,12 @@ def test_offline_parts(capfd):
         assert 10 < step[clock]['p50'] <= step[clock]['p99'] <= step[clock]['max']
     model = result['model']
     assert model['inverse_dynamics']['batch'] < model['inverse_dynamics']['single']
-    assert MUJOCO in model['engines']['times']
-    assert model['mujoco']['step of the closed chain'] > 0.0
+    # The engines that compute the same forces must find the same.
+    beside = model['engines']
+    assert MUJOCO in beside['agreement'] and model['mujoco_step'] > 0.0
+    assert all(difference < 1e-9 for difference in beside['agreement'].values())
+    for name, ratio in beside['ratios'].items():
+        assert ratio == pytest.approx(beside['ours'] / beside['times'][name])
     assert 0.03 < model['import'] < 60.0  # numpy and scipy, at least
     assert result['machine']['cores'] >= 1
 

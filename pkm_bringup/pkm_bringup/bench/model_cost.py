@@ -36,23 +36,19 @@ MUJOCO = 'MuJoCo, with projection'
 def measure(bench: Bench) -> dict[str, Any]:
     """Measure inverse dynamics and regressor of a motion in one thread.
 
-    [us], see `measure_functions`; `engines`: see `measure_engines`; `mujoco`: a step of the
-    simulated robot's engine, which closes the loops, and a single call of ours over it; `import`:
-    of `ClosedChainModel` in a fresh process [s].
+    [us], see `measure_functions`; `engines`: see `measure_engines`; `mujoco_step`: of the
+    simulated robot's engine, which closes the loops; `import`: of `ClosedChainModel` in a fresh
+    process [s].
     """
     bench.update('inverse dynamics and regressor', None)
     model, trajectory = bench.model, bench.trajectory
     motion = trajectory.motion(np.arange(SAMPLES) / SAMPLES * trajectory.duration, model)
     ours = measure_functions(model, motion)
-    beside = measure_engines(model, motion[:PEER_SAMPLES])
-    single = ours['inverse_dynamics']['single']
-    step = _mujoco_step(model)
-    steps = {'step of the closed chain': step, 'ours single / it': single / step}
     return {
         'samples': len(motion),
         **ours,
-        'engines': beside,
-        'mujoco': steps,
+        'engines': measure_engines(model, motion[:PEER_SAMPLES]),
+        'mujoco_step': _mujoco_step(model),
         'import': import_time(),
     }
 

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from pkm_description import Description, export
+from pkm_description import export
+from pkm_description.kinematic_tree import tree_order
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_identification.arrays import Array
 
@@ -140,7 +141,7 @@ def drake_tree(model: ClosedChainModel) -> OpenTree:
         Parser(plant).AddModelsFromString(export(model.description, 'urdf'), 'urdf')
     finally:
         log.setLevel(before)
-    root = _root(model.description)
+    root = model.description.base_link
     if root != 'world':  # which it takes for its own
         plant.WeldFrames(plant.world_frame(), plant.GetFrameByName(root))
     for name in model.joint_names:  # rigid bodies alone
@@ -237,9 +238,9 @@ def _recursion(casadi: Any, model: ClosedChainModel) -> tuple[Any, Any]:
     twist, acceleration = pose[12:18], pose[18:24]
     gravity = casadi.DM(np.array(description.gravity))
     rest = casadi.SX.zeros(3)
-    state = {_root(description): (rest, rest, -gravity)}
+    state = {description.base_link: (rest, rest, -gravity)}
     bodies = {link.name: link.inertial for link in description.links}
-    order = _outwards(description)
+    order = [description.joints[index] for index in tree_order(description)]
     placed = {}
     for joint in order:
         if joint.type == 'floating':
@@ -302,24 +303,6 @@ def _about(casadi: Any, axis: Any, angle: Any) -> Any:
     """Rotation about an axis by an angle [Rodrigues]."""
     skew = casadi.skew(axis)
     return casadi.DM.eye(3) + casadi.sin(angle) * skew + (1 - casadi.cos(angle)) * (skew @ skew)
-
-
-def _root(description: Description) -> str:
-    """Name of the link that no joint moves."""
-    children = {joint.child for joint in description.joints}
-    (root,) = {joint.parent for joint in description.joints} - children
-    return root
-
-
-def _outwards(description: Description) -> list[Any]:
-    """Joints, each after that which moves its parent."""
-    left, known, found = list(description.joints), {_root(description)}, []
-    while left:
-        for joint in [each for each in left if each.parent in known]:
-            found.append(joint)
-            known.add(joint.child)
-            left.remove(joint)
-    return found
 
 
 def _joints(motion: PlatformMotion) -> tuple[Array, Array, Array]:

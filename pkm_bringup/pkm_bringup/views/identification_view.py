@@ -508,9 +508,11 @@ def _chosen(choice: Mapping[str, Any] | None) -> str:
     if choice is None:
         return ''
     cutoffs = [trial['cutoff'] for trial in choice['trials']]
-    which = 'best' if choice.get('parts_agree', True) else 'middle'
-    text = f', the {which} of {len(cutoffs)} from {cutoffs[0]:.3g} to {cutoffs[-1]:.3g} Hz'
-    text += ' for parts of the data that are held out' if which == 'best' else ''
+    tried = f'of {len(cutoffs)} from {cutoffs[0]:.3g} to {cutoffs[-1]:.3g} Hz'
+    if choice.get('parts_agree', True):
+        text = f', the best {tried} for parts of the data that are held out'
+    else:
+        text = f', the middle {tried}'
     predicted = choice.get('prediction')
     if predicted and predicted['cutoff'] > choice['cutoff']:
         text += f'; measured forces are predicted best up to {predicted["cutoff"]:.4g} Hz'

@@ -259,8 +259,8 @@ def alone(moving, data, model, motion):
     share = np.full(2, 1e-5)
     share[moving] = 1.0
     centre = moved.q.mean(axis=0)
-    own = replace(moved, q=centre + share * (moved.q - centre), qd=share * moved.qd)
-    own = replace(own, qdd=share * moved.qdd)
+    swung = centre + share * (moved.q - centre)
+    own = replace(moved, q=swung, qd=share * moved.qd, qdd=share * moved.qdd)
     noise = np.random.default_rng(moving).normal(size=(len(time), 2))
     return {'positions': own.q, 'efforts': model.inverse_dynamics(own) + noise}
 
