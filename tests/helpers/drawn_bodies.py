@@ -203,6 +203,8 @@ def verdict(problem: DrawnProblem) -> str:
     except EstimationError as error:
         named = all(name in str(error) for name in problem.limits.bounds)
         return 'refused' if not problem.is_possible and named else f'failed: {error}'
+    except np.linalg.LinAlgError as error:
+        return f'failed: {error}'
     if not problem.is_possible:
         return 'failed: nothing has what is asked for'
     if not problem.bodies.contains(found.x, massless=True):

@@ -54,9 +54,14 @@ class Block(NamedTuple):
         return self._replace(forms=self.forms @ axes, constant=self.at(base))
 
     def divergence(self, y: Array) -> float:
-        """Weighted divergence of S."""
+        """Weighted divergence of S; inf where S is not positive definite, by rounding or more."""
         value = self.at(y)
-        return self.weight * float(np.trace(value) - np.linalg.slogdet(value)[1] - len(value))
+        try:
+            diagonal = np.diag(np.linalg.cholesky(value))
+        except np.linalg.LinAlgError:
+            return np.inf
+        logarithm = 2.0 * float(np.sum(np.log(diagonal)))
+        return self.weight * (float(np.trace(value)) - logarithm - len(value))
 
     def rates(self, y: Array, step: Array) -> Array:
         """Relative changes (k,) of slacks or eigenvalues with a step."""

@@ -165,7 +165,10 @@ class _Reduced:
         return best
 
     def _certified(self, u: Array, duals: list[Array], solver: Solver) -> Found | None:
-        """Bound what is lost, from multipliers; None where a slack is outside of its cone."""
+        """Bound what is lost, from multipliers; None outside of a cone or at a divergence's end."""
+        cost = self.cost(u)
+        if not np.isfinite(cost):
+            return None
         gap, gradient = 0.0, np.zeros(len(u))
         inward = []
         for each, dual in zip(self.rows, duals, strict=True):
@@ -186,7 +189,7 @@ class _Reduced:
         reach = FAR * (1.0 + float(np.abs(u).max(initial=0.0)))
         bound = np.abs(seen) * reach
         lost = np.minimum(seen**2 / np.maximum(4.0 * curvature, 1e-300), bound)
-        return Found(u, inward, self.cost(u), solver, float(np.sqrt(gap + lost.sum())))
+        return Found(u, inward, cost, solver, float(np.sqrt(gap + lost.sum())))
 
     def _projected(self, inside: Array) -> Found:
         """Go from a point inside towards the least-squares estimate, as far as cones allow."""

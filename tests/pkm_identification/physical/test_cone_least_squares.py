@@ -32,6 +32,12 @@ def test_no_drawn_problem_fails(seed):
     assert not answer.startswith('failed'), answer
 
 
+@pytest.mark.parametrize('seed', [400429, 400717])
+def test_a_body_at_its_limit_under_a_divergence(seed):
+    """The search comes to bodies without an inertia, where the divergence has no end."""
+    assert not verdict(drawn_problem(seed)).startswith('failed')
+
+
 def without_clarabel(monkeypatch):
     def failing(*arguments):
         return minimise(*arguments)._replace(is_solved=False)
@@ -128,6 +134,13 @@ def test_sizes_and_weights_make_no_difference(size, monkeypatch):
     second = least_squares(design * units, aim, scaled, nominal / units)
     for each in (found, second):
         assert np.linalg.norm(design @ (each.y * units - right.y)) < 0.03
+
+
+@pytest.mark.parametrize('matrix', [np.zeros((2, 2)), np.diag([1.0, 0.0]), -np.eye(2)])
+def test_divergence_has_no_end_where_a_matrix_is_not_definite(matrix):
+    """Of two negative eigenvalues the determinant is positive."""
+    block = Block(np.zeros((2, 2, 1)), matrix, weight=1.0)
+    assert block.divergence(np.zeros(1)) == np.inf
 
 
 def test_divergence_is_stationary():
