@@ -21,6 +21,7 @@ from pkm_bringup.views.identification_view import (
     print_verdict,
     processing_lines,
     remarks,
+    stands_for,
 )
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification import identify
@@ -235,3 +236,10 @@ def test_shapes_of_laws_that_are_held_have_no_deviation_of_zero(capsys):
     estimated, held = (line.split() for line in capsys.readouterr().out.splitlines()[2:])
     assert estimated == ['a.power_force', '2', '0.1', '5', '0.2', '0.4', '1']
     assert held == ['a.power_exponent', '0.3', 'held', '-', '-', '-', '1']
+
+
+def test_a_row_of_many_parameters_names_the_first_in_the_terminal():
+    row = {'name': 'hand.m', 'expression': 'hand.m - 2*a.m + b.m - 1e-06*c.m + d.m'}
+    assert stands_for(row) == stands_for(row, most=4) == row['expression']
+    assert stands_for(row, most=3) == 'hand.m - 2*a.m + b.m and 2 more'
+    assert stands_for({'name': 'a.m', 'expression': 'a.m'}, most=3) == ''

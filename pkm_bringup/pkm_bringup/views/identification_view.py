@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Mapping, Set
+from functools import partial
 from typing import Any
 
 from pkm_bringup.views.console import Column, Table, print_columns, print_note, show, table_of
@@ -24,6 +26,7 @@ from pkm_identification.result.fields import plain
 from pkm_identification.result.verdict import Limit, Named, verdict_of
 
 NAMED = 12  # parameters
+COMBINED = 8  # standard parameters that a row of the terminal names
 CLOCK = ('jitter', 'stale', 'clock_leap', 'coarse_stamp')  # kinds of defects that are its repair
 SMALL_BIAS = 0.005  # relative error of forces that no user sees
 UNKNOWN = 'unknown'  # what no data tell
@@ -74,7 +77,7 @@ def print_identified(found: Identified, level: float) -> None:
     print_verdict(result)
     if found.reduction is not None:
         print_steps(found.reduction.rows())
-    show(parameter_table(result, level))
+    show(parameter_table(result, level, COMBINED))
     for table in drive_term_tables(result):
         sys.stdout.write('\n')
         show(table)
@@ -105,13 +108,13 @@ def conclusions(found: Identified) -> list[str]:
     return [text for text in sentences if text]
 
 
-def parameter_table(result: IdentificationResult, level: float) -> Table:
-    """Return the parameters with their intervals and what they stand for."""
-    columns = parameter_columns(interval_heading(result, level))
+def parameter_table(result: IdentificationResult, level: float, terms: int | None = None) -> Table:
+    """Return the parameters with their intervals and at most so many terms they stand for."""
+    columns = parameter_columns(interval_heading(result, level), terms)
     return table_of(parameters(result, level), columns)
 
 
-def parameter_columns(interval: str) -> dict[str, Column]:
+def parameter_columns(interval: str, terms: int | None = None) -> dict[str, Column]:
     """Columns of the table of parameters, with the heading of their intervals.
 
     What is held has no uncertainty that the data tell: shapes of friction laws from a grid, ends
@@ -129,13 +132,21 @@ def parameter_columns(interval: str) -> dict[str, Column]:
         f'{interval} from': of_estimate('low'),
         'to': of_estimate('high'),
         'unit': 'unit',
-        'stands for': stands_for,
+        'stands for': partial(stands_for, most=terms),
     }
 
 
-def stands_for(row: Mapping[str, Any]) -> str:
-    """Return the combination of standard parameters that a row is of; '' of one that is alone."""
-    return '' if row['expression'] == row['name'] else str(row['expression'])
+def stands_for(row: Mapping[str, Any], most: int | None = None) -> str:
+    """Return the combination of standard parameters that a row is of; '' of one that is alone.
+
+    Of many, as of a hand whose parts are fixed links, the first ones; files have all.
+    """
+    expression = str(row['expression'])
+    if expression == row['name']:
+        return ''
+    terms = re.split(' (?=[+-] )', expression)
+    left = 0 if most is None else len(terms) - most
+    return expression if left <= 1 else f'{" ".join(terms[:most])} and {left} more'
 
 
 def print_verdict(result: IdentificationResult) -> None:
