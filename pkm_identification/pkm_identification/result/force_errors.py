@@ -73,6 +73,18 @@ class ForceErrors:
     untested: float = 0.0
     parts: tuple[float, ...] = ()  # durations of the parts that were held out one by one [s]
 
+    @property
+    def measured(self) -> Array:
+        """RMS (n_a,) of the measured forces [N, N m], as far as errors tell it."""
+        relative = np.where(self.relative > 0, self.relative, 1.0)
+        return np.where(self.relative > 0, self.rms / relative, self.force)
+
+    @property
+    def overall(self) -> float:
+        """Relative RMS error of all axes together, as `relative` is of each."""
+        power = max(float(np.sum(self.measured**2)), np.finfo(float).tiny)
+        return float(np.sqrt(np.sum(self.rms**2) / power))
+
     def variance(self, positions: Array, velocities: Array, accelerations: Array) -> Array:
         """Variances (n, n_a) of forces predicted for such a motion, (n, n_a) each.
 

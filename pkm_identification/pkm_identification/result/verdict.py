@@ -145,10 +145,10 @@ def verdict_of(result: IdentificationResult) -> Verdict | None:
     errors = diagnostics.force_errors
     if errors is None:
         return None
-    power = max(float(np.sum(errors.force**2)), 1e-300)
-    error = float(np.sqrt(np.sum(errors.rms**2) / power))
-    noise = _noise(diagnostics)
-    part = None if noise is None else min(float(np.sqrt(np.sum(noise**2) / power)), error)
+    error, noise = errors.overall, _noise(diagnostics)
+    part = None
+    if noise is not None:
+        part = min(float(np.linalg.norm(noise) / np.linalg.norm(errors.measured)), error)
     worst = result.joint_names[int(np.argmax(errors.relative))]
     limit, reasons, advice = _limit(result, diagnostics, error)
     named = _named(diagnostics, limit)

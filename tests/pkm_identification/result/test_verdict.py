@@ -35,6 +35,9 @@ def test_an_effect_that_the_model_lacks_is_named(record, slider_model):
         assert found.grade is Grade.POOR
         assert found.worst == 'left'
         assert found.line().startswith('poor model: forces of held-out parts')
+        size = np.sqrt(np.mean(forces**2, axis=0))  # of measured forces, not of the predicted ones
+        of_all = np.linalg.norm(found.axis_errors * size) / np.linalg.norm(size)
+        assert found.error == pytest.approx(of_all, rel=0.05)
 
 
 def test_the_error_is_that_of_other_data(record, slider_model):
