@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pkm_identification.arrays import Array
@@ -67,21 +69,21 @@ def _lacking(problem: Problem, run: Run, values: Array, variances: Array) -> Arr
     return np.maximum(square - variances.reshape(-1, len(square)).mean(axis=0), 0.0)
 
 
-def weights_by_residuals(problem: Problem, noise: tuple[Array, ...], values: Array) -> list[Array]:
-    """Weights, one array a run, by the noise and by what values (f,) leave of the forces.
+def covariance_by_residuals(problem: Problem, noise: Sequence[Array], values: Array) -> list[Array]:
+    """Covariance of the rows, one array a run, by noise and what values (f,) leave of the forces.
 
     Where no spread over periods tells the noise, by the residuals of each axis: what a model lacks
-    on two axes is not correlated as noise is. Else by the noise, and on each axis what the
-    residuals are larger by.
+    on two axes is not correlated as noise is. Else the noise, and on each axis what the residuals
+    are larger by.
     """
-    weights = []
+    found = []
     for run, own in zip(problem.runs, noise, strict=True):
         if run.covariance is None:
-            weights.append(_by_axis(np.diag(residual_covariance(problem, run, values))))
+            found.append(np.diag(np.diag(residual_covariance(problem, run, values))))
             continue
         lacking = _lacking(problem, run, values, np.diagonal(own, axis1=-2, axis2=-1))
-        weights.append(inverse_root(own + np.diag(lacking)))
-    return weights
+        found.append(own + np.diag(lacking))
+    return found
 
 
 def gauss_markov(problem: Problem) -> Estimate:

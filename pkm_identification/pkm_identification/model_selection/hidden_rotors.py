@@ -15,10 +15,8 @@ import numpy as np
 
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
-from pkm_identification.estimators.consistent.physically_consistent import (
-    CONTRADICTED,
-    ConsistencyDiagnostics,
-)
+from pkm_identification.estimators.consistent.physically_consistent import ConsistencyDiagnostics
+from pkm_identification.estimators.consistent.weighing import CONTRADICTED
 from pkm_identification.model_selection.friction_choice import with_new_names
 from pkm_identification.model_selection.term_equations import DISTINCT
 from pkm_identification.regression.preparation import ParameterOptions, Prepared

@@ -8,7 +8,7 @@ linear in their change and limited to a box where the model is trusted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,7 +22,6 @@ from pkm_identification.estimators.consistent.friction_columns import (
 )
 from pkm_identification.estimators.consistent.nominal_prior import combinations
 from pkm_identification.estimators.consistent.physically_consistent import (
-    CONTRADICTED,
     ConsistencyDiagnostics,
     Range,
     build_limits,
@@ -32,6 +31,11 @@ from pkm_identification.estimators.consistent.physically_consistent import (
     solver_warnings,
     wanted_friction,
 )
+from pkm_identification.estimators.consistent.weighing import (
+    CONTRADICTED,
+    chance_of,
+    weighed_at_limits,
+)
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.physical.bodies import LEAST_EIGENVALUE, PhysicalBodies
 from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
@@ -40,6 +44,7 @@ from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
     weighted_least_squares,
+    weighted_rows,
 )
 
 WEIGHING_NOISE = 1e-5  # of the forces: exact data would let the search see nothing but rounding
@@ -90,19 +95,29 @@ def nonlinear_friction(
     bodies = PhysicalBodies(problem.model, problem.base.space)
     limits = build_limits(problem, bodies, margin, masses, total_mass, None)
     noise = noise_of_rows(problem)
-    search = _Search(problem, columns, bodies, limits, noise)
-    ends, costs = search.run(starts, max_iterations)
+
+    def solve(counted: Sequence[Array], before: _WithFriction | None) -> _WithFriction:
+        search = _Search(problem, columns, bodies, limits, counted)
+        if before is None:
+            ends, costs = search.run(starts, max_iterations)
+        else:
+            ends, costs = search.again(before.ends, max_iterations)
+        linear = columns.linearised(ends[0].parameters)
+        weights = [inverse_root(each) for each in counted]
+        free = weighted_least_squares(linear, weights, noise)
+        bodies_part = combinations(problem)[problem.free] @ ends[0].found.x
+        values = np.concatenate([bodies_part, ends[0].parameters[~columns.constant]])
+        return _WithFriction(search, ends, costs, linear, weights, free, values)
+
+    physical = weighed_at_limits(noise, solve)
+    search, ends, costs = physical.search, physical.ends, physical.costs
+    linear, free, values = physical.problem, physical.free, physical.values
     best = ends[0]
-    linear = columns.linearised(best.parameters)
-    weights = [inverse_root(each) for each in noise]
-    free = weighted_least_squares(linear, weights, noise)
-    bodies_part = combinations(problem)[problem.free] @ best.found.x
     active = [*best.found.active, *search.at_ends(best)]
-    values = np.concatenate([bodies_part, best.parameters[~columns.constant]])
     covariance, rests_on, distance = covariance_at_constraints(linear, free, values)
     told = figures(linear, best.found, active, distance, margin)
     if told.p_value_physical < CONTRADICTED:
-        plain = weighted_least_squares(problem, weights, noise)
+        plain = weighted_least_squares(problem, physical.weights, noise)
         told = replace(told, wanted_friction=wanted_friction(problem, plain))
     return Estimate(
         values=values,
@@ -152,6 +167,28 @@ class _Point:
         return [f'{text}; raise max_iterations'] if self.promised else []
 
 
+@dataclass(frozen=True)
+class _WithFriction:
+    """Ends of a search, the best first, and the best linear about it."""
+
+    search: _Search
+    ends: list[_Point]
+    costs: list[float]  # of the starts
+    problem: Problem  # linear about the best
+    weights: list[Array]
+    free: Estimate  # without limits
+    values: Array  # (f,)
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether chance alone does not move them so far; a search that was cut short may have."""
+        if self.ends[0].promised:
+            return False
+        rows, _ = weighted_rows(self.problem, self.weights)
+        distance = float(np.linalg.norm(rows @ (self.free.values - self.values)))
+        return chance_of(self.problem, distance) <= CONTRADICTED
+
+
 class _Search:
     """Squared whitened residuals as a function of the logarithms of the shapes."""
 
@@ -161,7 +198,7 @@ class _Search:
         columns: FrictionColumns,
         bodies: PhysicalBodies,
         limits: Limits,
-        noise: tuple[Array, ...],
+        noise: Sequence[Array],
     ) -> None:
         self._columns, self._bodies = columns, bodies
         self._roots = [
@@ -219,6 +256,18 @@ class _Search:
         halton.fast_forward(1)  # the first point is a corner
         points = self._low + halton.random(starts) * (self._high - self._low)
         trials = sorted((self.at(point) for point in points), key=lambda point: point.cost)
+        return self._followed(trials, max_iterations)
+
+    def again(
+        self, before: Sequence[_Point], max_iterations: int
+    ) -> tuple[list[_Point], list[float]]:
+        """Go on from the ends of a search with other weights; the same."""
+        trials = sorted((self.at(each.shapes) for each in before), key=lambda point: point.cost)
+        return self._followed(trials, max_iterations)
+
+    def _followed(
+        self, trials: Sequence[_Point], max_iterations: int
+    ) -> tuple[list[_Point], list[float]]:
         ends = [self._descend(trial, max_iterations) for trial in trials[:FOLLOWED]]
         return sorted(ends, key=lambda end: end.cost), [trial.cost for trial in trials]
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 import numpy as np
-from scipy.special import chdtrc
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
@@ -24,7 +23,12 @@ from pkm_identification.estimators.consistent.nominal_prior import (
     posterior,
     prior_share,
 )
-from pkm_identification.estimators.linear import noise_of_rows, weights_by_residuals
+from pkm_identification.estimators.consistent.weighing import (
+    CONTRADICTED,
+    chance_of,
+    weighed_at_limits,
+)
+from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.physical.bodies import LEAST_EIGENVALUE, PhysicalBodies
 from pkm_identification.physical.cone_least_squares import Solver
 from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
@@ -43,11 +47,6 @@ from pkm_identification.result.diagnostics import LimitDiagnostics, WantedFricti
 Range = Sequence[float] | float
 
 NOTICEABLE = 0.1  # standard deviations: more is worth a warning
-# Chance of a larger distance from the estimate without limits, if the robot is physical: below it
-# the model lacks something, whose residuals are no noise
-CONTRADICTED = 1e-3
-REWEIGHINGS = 10  # by what the limits leave of the forces
-SETTLED = 0.1  # relative change of weights: deviations of residuals are hardly known better
 LARGE = 100.0  # times its size: a prior that leaves a parameter so uncertain says nothing of it
 
 
@@ -76,7 +75,15 @@ def feasible(
     limits = build_limits(problem, bodies, margin, masses, total_mass, None)
     noise = noise_of_rows(problem)
     if nominal_spread is None:
-        free, programme, found = _weighed_at_limits(problem, bodies, limits, noise)
+
+        def solve(counted: Sequence[Array], _: _Physical | None) -> _Physical:
+            weights = [inverse_root(each) for each in counted]
+            free = weighted_least_squares(problem, weights, noise)
+            programme = _Programme.of(problem, bodies, limits, free)
+            return _Physical(problem, free, programme, programme.solve())
+
+        physical = weighed_at_limits(noise, solve)
+        free, programme, found = physical.free, physical.programme, physical.found
     else:
         free = weighted_least_squares(problem, [inverse_root(each) for each in noise], noise)
         programme = _Programme.of(problem, bodies, limits, free)
@@ -126,38 +133,25 @@ def feasible(
     )
 
 
-def _weighed_at_limits(
-    problem: Problem, bodies: PhysicalBodies, limits: Limits, noise: tuple[Array, ...]
-) -> tuple[Estimate, _Programme, Solution]:
-    """Estimate without limits, programme and its solution.
+@dataclass(frozen=True)
+class _Physical:
+    """Estimate without limits, programme and its solution."""
 
-    Weights count as noise what the limits leave, where the data contradict these.
-    """
-    weights, is_settled = [inverse_root(each) for each in noise], False
-    for count in range(1 + REWEIGHINGS):
-        free = weighted_least_squares(problem, weights, noise)
-        programme = _Programme.of(problem, bodies, limits, free)
-        found = programme.solve()
-        values = programme.values(found)
-        distance = float(np.linalg.norm(programme.triangle @ (values - free.values)))
-        if is_settled or (count == 0 and chdtrc(problem.size, distance**2) > CONTRADICTED):
-            break
-        before, weights = weights, weights_by_residuals(problem, noise, values)
-        is_settled = _settled(before, weights)
-    return free, programme, found
+    problem: Problem
+    free: Estimate
+    programme: _Programme
+    found: Solution
 
+    @property
+    def values(self) -> Array:
+        """Free base parameters (f,)."""
+        return self.programme.values(self.found)
 
-def _settled(before: Sequence[Array], after: Sequence[Array]) -> bool:
-    """Whether weights of all axes stay as they are."""
-    pairs = zip(before, after, strict=True)
-    ratios = [_mean_weights(new) / _mean_weights(old) for old, new in pairs]
-    return bool((np.abs(np.log(ratios)) < SETTLED).all())
-
-
-def _mean_weights(weights: Array) -> Array:
-    """Weights (n_a,) of the axes of one run, in the mean of its rows."""
-    diagonal = np.diagonal(weights, axis1=-2, axis2=-1)
-    return np.asarray(diagonal.reshape(-1, diagonal.shape[-1]).mean(axis=0))
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether chance alone does not move them so far."""
+        distance = np.linalg.norm(self.programme.triangle @ (self.values - self.free.values))
+        return chance_of(self.problem, float(distance)) <= CONTRADICTED
 
 
 @dataclass(frozen=True)
@@ -238,7 +232,7 @@ def figures(
     problem: Problem, found: Solution, active: Sequence[str], distance: float, margin: float
 ) -> ConsistencyDiagnostics:
     """Return what the limits changed, with the probability of that distance."""
-    p_value = float(chdtrc(problem.size, distance**2))
+    p_value = chance_of(problem, distance)
     return ConsistencyDiagnostics(
         active_constraints=tuple(active),
         distance_from_unconstrained=distance,

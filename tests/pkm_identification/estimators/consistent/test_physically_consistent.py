@@ -356,9 +356,10 @@ def test_share_of_a_prior():
     assert prior_share(before, before) == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize('estimator', ['feasible', 'nonlinear_friction'])
 @pytest.mark.parametrize('options', [{}, {'method': 'filter', 'cutoff': 15.0}])
 def test_an_axis_that_nothing_physical_explains_bends_the_others_little(
-    record, slider_model, motion, options
+    record, slider_model, motion, options, estimator
 ):
     """The left drive pushes in proportion to its speed, as no passive one does.
 
@@ -370,7 +371,7 @@ def test_an_axis_that_nothing_physical_explains_bends_the_others_little(
     wrong = Recording.from_arrays(
         data.time, data.joint_names, data.positions, pushed, period=data.period
     )
-    result = identify(wrong, slider_model, 'feasible', **options)
+    result = identify(wrong, slider_model, estimator, **options)
     assert result.values[result.names.index('left.viscous')] == pytest.approx(0.0, abs=1e-6)
     known = dict(zip(slider_model.parameter_names, slider_model.nominal_parameters, strict=True))
     for name in ('c.m', 'b.m', 'right.coulomb', 'right.viscous'):
