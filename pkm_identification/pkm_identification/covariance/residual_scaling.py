@@ -17,10 +17,10 @@ from pkm_identification.covariance.residual_spectrum import (
     white_residuals,
 )
 from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.residual_noise import correlation_time, residual_covariances
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
-    residual_covariance,
     rows_for,
     sandwich,
     sensitivity,
@@ -32,14 +32,13 @@ from pkm_identification.signals.bands import HarmonicBand
 # Standard deviations of the residual variance ratio: with 4, right models are scaled in
 # 3 of 100,000 fits
 SIGNIFICANCE = 4.0
-LAGS = 20  # rows: filtered residuals forget within some of them, later ones are noise
 
 
 def with_noise(problem: Problem, estimate: Estimate) -> Estimate:
     """Give an estimate the noise of the rows, where it does not name it."""
     if estimate.noise is not None:
         return estimate
-    sizes = (residual_covariance(problem, run, estimate.values) for run in problem.runs)
+    sizes = residual_covariances(problem, estimate.values)
     noise = tuple(run.noise_or(each) for run, each in zip(problem.runs, sizes, strict=True))
     return replace(estimate, noise=noise)
 
@@ -265,22 +264,3 @@ def _shared_meat(
             product = np.einsum('kaf,kab,kbg->fg', left, spectrum, right, optimize=True)
             meat += product + product.T
     return meat
-
-
-def correlation_time(pieces: list[Array]) -> float:
-    """Rows that carry the information of one: 1 + 2 sum of the autocorrelation, at least 1.
-
-    Of whitened residuals of stretches of consecutive rows.
-    """
-    mean = np.concatenate(pieces).mean(axis=0)
-    centred = [piece - mean for piece in pieces]
-    power = sum(float(np.sum(piece**2)) for piece in centred)
-    size = sum(piece.size for piece in centred)
-    total = 1.0
-    for lag in range(1, LAGS + 1):
-        product = sum(float(np.sum(piece[lag:] * piece[:-lag])) for piece in centred)
-        correlation = product / max(power, 1e-300)
-        if correlation <= 2 / np.sqrt(size):
-            break
-        total += 2 * correlation
-    return total

@@ -8,11 +8,11 @@ import numpy as np
 
 from pkm_identification.arrays import Array
 from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.residual_noise import residual_covariance, residual_covariances
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
-    residual_covariance,
     weighted_least_squares,
 )
 
@@ -77,9 +77,10 @@ def covariance_by_residuals(problem: Problem, noise: Sequence[Array], values: Ar
     are larger by.
     """
     found = []
-    for run, own in zip(problem.runs, noise, strict=True):
+    residuals = residual_covariances(problem, values)
+    for run, own, left in zip(problem.runs, noise, residuals, strict=True):
         if run.covariance is None:
-            found.append(np.diag(np.diag(residual_covariance(problem, run, values))))
+            found.append(np.diag(np.diag(left)))
             continue
         lacking = _lacking(problem, run, values, np.diagonal(own, axis1=-2, axis2=-1))
         found.append(own + np.diag(lacking))
@@ -110,5 +111,5 @@ def noise_of_rows(problem: Problem, whiten: bool = True) -> tuple[Array, ...]:
         noise = [run.noise_or(each) for run, each in zip(problem.runs, guesses, strict=True)]
         weights = [inverse_root(each) if whiten else identity for each in noise]
         values = weighted_least_squares(problem.without_prior(), weights, noise).values
-        guesses = [residual_covariance(problem, run, values) for run in problem.runs]
+        guesses = residual_covariances(problem, values)
     return tuple(run.noise_or(each) for run, each in zip(problem.runs, guesses, strict=True))

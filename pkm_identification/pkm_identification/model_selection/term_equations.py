@@ -15,10 +15,10 @@ import numpy as np
 from scipy.special import fdtrc
 
 from pkm_identification.arrays import Array, Indices
-from pkm_identification.covariance.residual_scaling import correlation_time
 from pkm_identification.model_selection.candidate_terms import Candidate, Columns, TimeRows
 from pkm_identification.regression.held_out import LEAST_RESIDUAL, SINGULAR, Parts, solved
 from pkm_identification.regression.numerics import inverse_square
+from pkm_identification.regression.residual_noise import correlation_time
 
 PASSES = 3  # of the axes' weights from residuals: they hardly change after the second
 # Of a column's squared length: with less outside the span of the model's columns it is one of

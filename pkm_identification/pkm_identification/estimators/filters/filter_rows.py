@@ -9,9 +9,9 @@ import numpy as np
 from pkm_description.errors import EstimationError
 from pkm_dynamics.equations.energy import actuator_work, energy_balance
 from pkm_identification.arrays import Array
-from pkm_identification.covariance.residual_scaling import correlation_time
 from pkm_identification.regression.numerics import scaled_least_squares
 from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.residual_noise import correlation_time
 from pkm_identification.regression.run import Run
 
 LEAST_POWER = 0.01  # of the mean variance: what a row at standstill has at least

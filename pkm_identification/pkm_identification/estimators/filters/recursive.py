@@ -8,7 +8,6 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
-from pkm_identification.covariance.residual_scaling import correlation_time
 from pkm_identification.estimators.filters.kalman import History
 from pkm_identification.estimators.filters.recursive_least_squares import RecursiveLeastSquares
 from pkm_identification.estimators.linear import gauss_markov
@@ -18,11 +17,11 @@ from pkm_identification.regression.numerics import (
     with_variance,
 )
 from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.residual_noise import correlation_time, residual_covariance
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
-    residual_covariance,
     size_over_runs,
 )
 

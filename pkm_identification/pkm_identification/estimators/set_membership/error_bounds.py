@@ -13,8 +13,8 @@ from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.estimators.linear import gauss_markov
 from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.residual_noise import residual_covariance
 from pkm_identification.regression.run import Rows, Run
-from pkm_identification.regression.weighted_least_squares import residual_covariance
 from pkm_identification.signals.bands import BLOCK, FilterBand
 from pkm_identification.signals.filtering import TRIM
 from pkm_identification.signals.signals import Signals
