@@ -94,7 +94,7 @@ class PlainReference:
         motion = np.zeros((3, self._model.nv))
         motion[:, self._columns] = q, velocity, acceleration
         rows = self._pin.computeJointTorqueRegressor(self._model, self._data, *motion)
-        return np.array(rows)[self._columns]
+        return np.array(rows).reshape(self._model.nv, -1)[self._columns]  # one row is flat there
 
 
 def with_joints(pinocchio: Any, urdf: str, joints: Sequence[str]) -> Any:

@@ -4,7 +4,8 @@ Errors of different methods compare only where all are held against the same for
 measured ones behind one low pass that depends on the log alone: its band is ten times the
 frequency below which 99.9 % of the power of the positions lies, which leaves the steps of
 Coulomb friction and the products of the motion in, and the noise of the sensors out. Only the
-central part of a test counts, as filters lose rows at both ends.
+central part of the motion of a test counts: filters lose rows at both ends, and at rest before and
+after it friction has no law.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ import numpy as np
 from scipy.signal import butter, sosfiltfilt
 
 import pkm_description
-from pkm_description.errors import DatasetError, EstimationError
+from pkm_description.errors import DatasetError, EstimationError, PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording, load
+from pkm_identification.quality.standstill import MOST_STANDING, WINDOW, standing
 
 MOTION_POWER = 0.999  # share of the power of the positions that is motion
 BAND_OF_MOTION = 10.0  # times the highest frequency of the motion: band of the reference forces
 WIDEST = 0.4  # of the sampling rate
-EDGE = 0.2  # share of a test at its begin and at its end that counts for no method
+EDGE = 0.2  # share of a test's motion at its begin and at its end that counts for no method
 PATTERNS = ('*.npz', '*.csv', '*.db3', '*.mcap')
 
 # From a test recording to stamps (n,) [s] and predicted forces (n, n_a); a period where the
@@ -73,6 +75,20 @@ class EvenLog:
         """Values (N, n) behind a Butterworth filter of order 4 without phase."""
         filter_ = butter(4, cutoff, fs=self.rate, output='sos')
         return np.asarray(sosfiltfilt(filter_, values, axis=0))
+
+    @cached_property
+    def motion(self) -> tuple[float, float]:
+        """First and last stamp [s] of the motion; all where it hardly moves."""
+        last = len(self.time) - 1
+        first, still = 0, standing([self.positions], 1 / self.rate)
+        if len(still) and still[0, 0] == 0:
+            first = int(still[0, 1])
+        # stretches end with a whole window, the last of which may end before the last sample
+        if len(still) and last - still[-1, 1] < WINDOW * self.rate:
+            last = int(still[-1, 0])
+        if last - first < (1 - MOST_STANDING) * len(self.time):
+            first, last = 0, len(self.time) - 1
+        return float(self.time[first]), float(self.time[last])
 
     @cached_property
     def reference(self) -> Array:
@@ -140,8 +156,12 @@ class RealLog:
     def error(self, predict: Predictor) -> ForceError:
         """Judge predictions of all tests; EstimationError where they leave much of one out."""
         square, raw, size = (np.zeros(len(self.model.actuated_joints)) for _ in range(3))
-        for recording, log in zip(self.test, self.even_tests, strict=True):
-            at, residual, unfiltered, reference = _residuals(predict(recording), log)
+        for number, (recording, log) in enumerate(zip(self.test, self.even_tests, strict=True)):
+            try:
+                at, residual, unfiltered, reference = _residuals(predict(recording), log)
+            except PkmError as error:
+                which = f'test {number + 1} of {len(self.test)}'
+                raise type(error)(f'{which}: {error}') from error
             weight = len(log.time) / len(at)  # a test counts by its length, not by its rows
             square += weight * (residual**2).sum(axis=0)
             raw += weight * (unfiltered**2).sum(axis=0)
@@ -176,14 +196,14 @@ def _residuals(
 ) -> tuple[Array, Array, Array, Array]:
     """Stamps, residuals in the band, those of the raw forces, and the reference, at the centre."""
     time, predicted, period = prediction
-    begin, end = log.time[0], log.time[-1]
+    begin, end = log.motion
     low, high = begin + EDGE * (end - begin), end - EDGE * (end - begin)
     if period is not None:
         time, predicted = _going_on(time, predicted, period, log.time)
     elif time[0] > low + 1 / log.rate or time[-1] < high - 1 / log.rate:
         raise EstimationError(
             f'predicted forces from {time[0] - begin:.3g} to {time[-1] - begin:.3g} s cover less '
-            f'than the central {100 * (1 - 2 * EDGE):g} % of a test of {end - begin:.3g} s'
+            f'than the central {100 * (1 - 2 * EDGE):g} % of a motion of {end - begin:.3g} s'
         )
     inside = (time >= low) & (time <= high)
     time, predicted = time[inside], predicted[inside]
