@@ -39,6 +39,7 @@ MAX_STEPS = 50  # Gauss-Newton needs under ten from nominal constants a factor t
 HALVINGS = 12  # of a step, which is 4,000 times as short then
 CONVERGED_STEP = 1e-3  # standard deviations: parameters move no further than that by more steps
 SMALLEST_DECREASE = 1e-10  # of the cost, which is a sum of 1e4 squares: below it is rounding
+MOVING = 0.1  # relative change of a constant by the last step: the data hardly tell it
 SCALE_SHOWN = 1e-6  # of the currents that a common factor must change to be determined
 
 
@@ -176,10 +177,20 @@ class BilinearProblem:
                 linear = self.linearised(state)
                 return state, linear, solve(linear)
         raise EstimationError(
-            f'force constants, payloads and parameters did not converge in {MAX_STEPS} steps; '
-            'start nearer (force constants of the description), or give what is known of the '
-            'payloads'
+            f'force constants, payloads and parameters did not converge in {MAX_STEPS} steps'
+            f'{self._moving(step)}; start nearer (force constants of the description), or give '
+            'what is known of constants (drive_gains=DriveGains(deviation=...)) or payloads'
         )
+
+    def _moving(self, step: Array) -> str:
+        """Name the force constants that a last step still changes against the others, in order."""
+        logarithms = self.state(step).logarithms
+        logarithms = np.abs(logarithms - logarithms.mean()) if len(logarithms) else logarithms
+        order = [k for k in np.argsort(-logarithms) if logarithms[k] > MOVING]
+        if not order:
+            return ''
+        joints = ', '.join('/'.join(self.groups.joints[k]) for k in order)
+        return f': the data hardly tell the force constants of {joints}'
 
     @staticmethod
     def _length(linear: Problem, weights: Sequence[Array], step: Array) -> float:

@@ -14,6 +14,7 @@ from pkm_description import EstimationError, Payload, with_payload
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import DriveGains, identify, load, load_excitation, load_result, validate
 from pkm_identification.datasets import Recording
+from pkm_identification.force_constants import bilinear_problem
 from pkm_identification.force_constants.bilinear_build import build_bilinear_problem
 from pkm_identification.force_constants.force_constant_request import build_request
 from pkm_identification.force_constants.payload_columns import (
@@ -460,3 +461,11 @@ def test_refusals(record, model):
         dataset, options = arguments
         with pytest.raises(EstimationError, match=message):
             identify(dataset, model, **options)
+
+
+def test_a_search_without_end_names_the_constants_that_it_still_moves(model, record, monkeypatch):
+    """After one step the constants of the first two legs are a fifth off."""
+    monkeypatch.setattr(bilinear_problem, 'MAX_STEPS', 1)
+    with pytest.raises(EstimationError, match='hardly tell the force constants of leg2_') as caught:
+        identify(record(None, 1.0), model, drive_gains=True)
+    assert str(caught.value).index('leg2_') < str(caught.value).index('leg1_')
