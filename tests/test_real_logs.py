@@ -317,26 +317,36 @@ def test_rows_of_a_humanoid_and_of_a_logger_of_everything(convert, tmp_path):
     np.testing.assert_allclose(part['time'], 1e-3 * np.arange(COUNT))
 
 
-@pytest.mark.parametrize('name', ['upv5p', 'upv3ups'])
-def test_a_parallel_robot_and_the_command_that_stood(convert, tmp_path, name):
+def experiments(source, names, axes):
+    """Positions and commands of experiments at the UPV; return those of the last one."""
     random = np.random.default_rng(10)
-    module = import_module(name)
     read, sent = 1.6e9 + 0.01 * np.arange(COUNT), 1.6e9 + 0.003 + 0.01 * np.arange(COUNT)
-    for entry in module.RECORDINGS.values():
-        folder = tmp_path / f'raw/exp_data/exp_{entry if name == "upv5p" else entry[0]}'
+    for name in names:
         logs = {}
         for stem, stamps in (('joint_position', read), ('control_action', sent)):
             seconds = np.floor(stamps)
-            logs[stem] = random.normal(size=(COUNT, 4))
+            logs[stem] = random.normal(size=(COUNT, axes))
             rows = np.column_stack([seconds, np.round(1e9 * (stamps - seconds)), logs[stem]])
-            written(folder / f'{stem}.txt', rows, header='time_sec ...', comments='')
+            path = source / f'exp_data/exp_{name}/{stem}.txt'
+            written(path, rows, header='time_sec ...', comments='')
+    return logs
+
+
+def check_the_command_that_stood(part, logs, first=0):
+    """Before the first command there is no row; then each has that of the row before."""
+    np.testing.assert_allclose(part['positions'], logs['joint_position'][1 + first :])
+    np.testing.assert_allclose(part['efforts'], logs['control_action'][first:-1])
+    np.testing.assert_allclose(part['time'], 0.01 * np.arange(first, COUNT - 1), atol=1e-5)
+
+
+@pytest.mark.parametrize('name', ['upv5p', 'upv3ups'])
+def test_a_parallel_robot_and_the_command_that_stood(convert, tmp_path, name):
+    module = import_module(name)
+    names = [entry if name == 'upv5p' else entry[0] for entry in module.RECORDINGS.values()]
+    logs = experiments(tmp_path / 'raw', names, 4)
     folder, robot = converted(convert, name, tmp_path / 'raw', tmp_path / 'shelf')
     last = list(module.RECORDINGS)[-1]
-    part = np.load(folder / f'{last}.npz')  # in newtons
-    # before the first command there is no row; then each has that of the row before
-    np.testing.assert_allclose(part['positions'], logs['joint_position'][1:])
-    np.testing.assert_allclose(part['efforts'], logs['control_action'][:-1])
-    np.testing.assert_allclose(part['time'], 0.01 * np.arange(COUNT - 1), atol=1e-5)
+    check_the_command_that_stood(np.load(folder / f'{last}.npz'), logs)  # in newtons
     # lengths of the limbs at home, by the inverse kinematics of the controller
     geometry, position, turn = module.GEOMETRY, robot.home.position, robot.home.rotation
     for limb, (radius, angle), (across, own) in zip(
@@ -347,6 +357,140 @@ def test_a_parallel_robot_and_the_command_that_stood(convert, tmp_path, name):
         assert np.linalg.norm(tip - foot) == pytest.approx(robot.home_joints[f'{limb}_strut'])
     centre = np.linalg.norm(position - [geometry.centre, 0, 0])
     assert centre == pytest.approx(robot.home_joints['centre_strut'])
+
+
+def test_three_screws_and_the_parts_of_their_experiments(convert, tmp_path):
+    module = import_module('upv3prs')
+    logs = experiments(tmp_path / 'raw', [name for name, *_ in module.RECORDINGS.values()], 3)
+    folder, robot = converted(convert, 'upv3prs', tmp_path / 'raw', tmp_path / 'shelf')
+    check_the_command_that_stood(np.load(folder / 'test_3.npz'), logs, first=7)  # 0.345 of 19
+    counts = {path.stem: len(np.load(path)['time']) for path in folder.glob('*.npz')}
+    assert counts == {'train_1': 13, 'test_1': 6, 'train_2': 13, 'test_2': 13, 'test_3': 12}
+    # at home the platform hangs level below the carriages
+    assert all(robot.home_joints[name] == 0 for name in module.JOINTS)
+    reach = module.SIDE / np.sqrt(3)
+    depth = np.sqrt(module.LENGTH**2 - (module.RADIUS - reach) ** 2)
+    np.testing.assert_allclose(robot.home.position, [reach, 0, -depth], atol=1e-9)
+    np.testing.assert_allclose(robot.home.rotation, np.eye(3), atol=1e-9)
+
+
+def test_three_legs_are_closed_at_any_height_of_their_screws(convert):
+    module = import_module('upv3prs')
+    robot = pkm_description.loads(module.urdf(), module.SIDECAR)
+    assert tuple(robot.actuated_joints) == module.JOINTS
+    arm = Assembly(robot)
+    assert arm.mobility(arm.home()) == 3
+    heights = np.array([0.05, 0.12, 0.2])
+    configuration = arm.solve(heights)
+    assert np.abs(arm.closure(configuration)[0]).max() < 1e-9
+    pose = arm.platform_pose(configuration)
+    tips = [pose.position] + [
+        pose.position + pose.rotation @ closure.child_origin.position
+        for closure in robot.constraints
+    ]
+    angles = 2 * np.pi / 3 * np.arange(3)
+    outward = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(3)])
+    legs = np.array(tips) - module.RADIUS * outward - heights[:, None] * [0, 0, 1]
+    np.testing.assert_allclose(np.linalg.norm(legs, axis=1), module.LENGTH)
+    # each leg stays in the plane of its screw and the axis of the robot
+    np.testing.assert_allclose(np.sum(legs * np.cross(outward, [0, 0, 1]), axis=1), 0, atol=1e-9)
+    sides = np.linalg.norm(np.array(tips) - np.roll(tips, 1, axis=0), axis=1)
+    np.testing.assert_allclose(sides, module.SIDE)
+
+
+@pytest.mark.parametrize(
+    ('name', 'columns', 'rows'), [('dpendulum', 15, 20), ('dpendulum_a', 7, 10)]
+)
+def test_a_pendulum_has_its_torques_in_the_last_columns(convert, tmp_path, name, columns, rows):
+    random = np.random.default_rng(11)
+    module = import_module(name)
+    raw = tmp_path / 'raw' / module.FOLDER
+    logs = {}
+    for stem, entry in module.RECORDINGS.items():
+        path = raw / (f'{entry}/trajectory.csv' if name == 'dpendulum' else entry[0])
+        values = random.normal(size=(COUNT, columns))
+        logs[stem] = written(path, values, delimiter=',', header='time,...', comments='')
+    folder, robot = converted(convert, name, tmp_path / 'raw', tmp_path / 'shelf')
+    part = np.load(folder / 'test_1.npz')  # where only one half of the log had power
+    log = logs['test_1'][:rows]
+    np.testing.assert_allclose(part['time'], log[:, 0])
+    for key, first in (('positions', 1), ('velocities', 3), ('efforts', columns - 2)):
+        np.testing.assert_allclose(part[key], log[:, first : first + 2])
+    # hanging at zero: the elbow lies below the shoulder
+    arm = Assembly(robot)
+    elbow = arm.body_poses(Configuration(np.zeros(2), arm.home().platform))[0][-1]
+    np.testing.assert_allclose(elbow, [0, 0, -module.AXES[1].a], atol=1e-9)
+    assert f"design_{'A.0' if name == 'dpendulum_a' else 'C.1'}'" in module.SIDECAR
+
+
+def test_currents_of_an_arm_with_gravity_along_y(convert, tmp_path):
+    random = np.random.default_rng(12)
+    module = import_module('krang')
+    urdf = tmp_path / 'raw' / module.URDF
+    urdf.parent.mkdir(parents=True)
+    links = [*(f'L{number}' for number in range(1, 7)), 'L7_EFF']
+    text = urdf_of(module.JOINTS, 'Bracket', links).replace('"prismatic"', '"fixed"')
+    text = text.replace('velocity="2"', 'velocity="0.1"')
+    mesh = '<visual>\n<geometry><mesh filename="none.stl"/></geometry></visual></link><joint'
+    urdf.write_text(text.replace('</link><joint', mesh))
+    for motion in module.RECORDINGS.values():
+        folder = tmp_path / 'raw' / module.FOLDER / motion
+        log = {
+            name: written(folder / f'data{name}.txt', random.normal(size=(COUNT, 7)))
+            for name in ('Q', 'DotQ_NF', 'Cur')
+        }
+        log['TimeStamp'] = written(folder / 'dataTimeStamp.txt', 0.01 * np.arange(COUNT))
+    folder, robot = converted(convert, 'krang', tmp_path / 'raw', tmp_path / 'shelf')
+    part = np.load(folder / 'test.npz')  # of the last motion
+    for key, name in (
+        ('time', 'TimeStamp'),
+        ('positions', 'Q'),
+        ('velocities', 'DotQ_NF'),
+        ('currents', 'Cur'),
+    ):
+        np.testing.assert_allclose(part[key], log[name])
+    assert list(part['joint_names']) == list(robot.actuated_joints)
+    constants = [each.force_constant for each in robot.actuators]
+    np.testing.assert_allclose(constants, [18.7144, 18.7144, 23.75, 23.75, 8.832, 8.832, 8.832])
+    np.testing.assert_array_equal(robot.gravity, [0, -9.81, 0])
+    assert all(robot.joint(name).limit.velocity == 2 for name in module.JOINTS)
+    assert 'mesh' not in (folder / 'robot.urdf').read_text()
+
+
+def test_torques_of_the_opposite_sign(convert, tmp_path):
+    random = np.random.default_rng(13)
+    module = import_module('iiwa14')
+    log = written(tmp_path / 'raw' / module.FILE, random.normal(size=(COUNT, 28)), delimiter=',')
+    folder, _ = converted(convert, 'iiwa14', tmp_path / 'raw', tmp_path / 'shelf')
+    parts = [np.load(folder / f'{stem}.npz') for stem in ('train', 'test')]
+    assert [len(part['time']) for part in parts] == [14, 6]
+    for key, values in (
+        ('time', np.arange(COUNT) / 25),
+        ('positions', log[:, :7]),
+        ('velocities', log[:, 7:14]),
+        ('efforts', -log[:, 21:]),
+    ):
+        np.testing.assert_allclose(np.concatenate([part[key] for part in parts]), values)
+
+
+def test_rows_in_brackets_and_files_of_different_length(convert, tmp_path):
+    random = np.random.default_rng(14)
+    module = import_module('xmate_er')
+    logs = {}
+    for stem, (folder, files) in module.RECORDINGS.items():
+        logs[stem] = [random.normal(size=(COUNT - axis, 7)) for axis in range(3)]
+        for file, values in zip(files, logs[stem], strict=True):
+            path = tmp_path / 'raw' / module.FOLDER / folder / f'{file}.txt'
+            written(path, values, **({'delimiter': ', '} if stem == 'train_2' else {}))
+            if stem == 'train_2':
+                lines = [f'[ {line} ]\n' for line in path.read_text().splitlines()]
+                path.write_text(''.join(lines))
+    folder, _ = converted(convert, 'xmate_er', tmp_path / 'raw', tmp_path / 'shelf')
+    for stem, log in logs.items():
+        part = np.load(folder / f'{stem}.npz')
+        for key, values in zip(('positions', 'velocities', 'efforts'), log, strict=True):
+            np.testing.assert_allclose(part[key], values[: COUNT - 2])
+        np.testing.assert_allclose(part['time'], np.arange(COUNT - 2) / 1000)
 
 
 def humble_bag(path, names, stamps):
@@ -411,7 +555,11 @@ def transform(axis, position):
 
 
 @pytest.mark.parametrize(
-    'name', ['panda', 'tx40', 'ur10e', 'ur10_bag', 'xmate7p', 'ar5', 'shanghai', 'kr300']
+    'name',
+    [
+        *('panda', 'tx40', 'ur10e', 'ur10_bag', 'xmate7p', 'ar5', 'shanghai', 'kr300'),
+        *('xmate3', 'xmate_er', 'iiwa14', 'dpendulum', 'dpendulum_a'),
+    ],
 )
 def test_urdf_has_the_kinematics_of_the_parameters(convert, tmp_path, name):
     module = import_module(name)

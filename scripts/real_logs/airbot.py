@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from real_log import Converted, LogError, RealLog, Samples, table
+from real_log import Converted, RealLog, Samples, found, table
 
 JOINTS = tuple(f'joint{number}' for number in range(1, 7))
 FOLDER = 'examples/airbot_play/data'
@@ -16,9 +16,7 @@ RATE = 100.0  # [Hz]
 
 def convert(source: Path) -> Converted:
     """Read the tables of both motions and the URDF as it is."""
-    urdf = source / FOLDER / URDF
-    if not urdf.is_file():
-        raise LogError(f"there is no '{urdf}'; is the folder the root of a copy of the source?")
+    urdf = found(source / FOLDER / URDF)
     recordings = {}
     for stem, motion in RECORDINGS.items():
         positions, efforts = (

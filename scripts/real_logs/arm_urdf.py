@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from scipy.spatial.transform import Rotation
@@ -46,21 +46,31 @@ def arm_urdf(name: str, axes: Sequence[Axis], joints: Sequence[str], closures: s
         child = axis.link or ('platform' if number == len(axes) else f'link{number}')
         lines += _link(child, axis.mass) + _joint(joint, axis.parent or before, child, axis)
         before = child
-    lines += [*closures.splitlines(), f'  <ros2_control name="{name}" type="system">']
-    for axis, joint in zip(axes, joints, strict=True):
-        lines += _drive(axis, joint) if axis.driven else []
-    return '\n'.join([*lines, '  </ros2_control>', '</robot>']) + '\n'
+    driven = {joint: axis.constant for axis, joint in zip(axes, joints, strict=True) if axis.driven}
+    return '\n'.join([*lines, *closures.splitlines(), drives(name, driven), '</robot>']) + '\n'
 
 
-def _drive(axis: Axis, joint: str) -> list[str]:
-    lines = [
-        f'    <joint name="{joint}">',
-        '      <command_interface name="effort"/>',
-        '      <state_interface name="position"/>',
-    ]
-    if axis.constant is not None:
-        lines.append(f'      <param name="force_constant">{axis.constant:g}</param>')
-    return [*lines, '    </joint>']
+def drives(name: str, constants: Mapping[str, float | None]) -> str:
+    """Return the `<ros2_control>` of the joints with a drive and their force constants."""
+    lines = [f'  <ros2_control name="{name}" type="system">']
+    for joint, constant in constants.items():
+        lines += [
+            f'    <joint name="{joint}">',
+            '      <command_interface name="effort"/>',
+            '      <state_interface name="position"/>',
+        ]
+        if constant is not None:
+            lines.append(f'      <param name="force_constant">{constant:g}</param>')
+        lines.append('    </joint>')
+    return '\n'.join([*lines, '  </ros2_control>'])
+
+
+def ball(name: str, parent: str, place: Sequence[float], tip: Sequence[float]) -> str:
+    """Return a ball joint between a place of a body and one of the platform: a closure."""
+    return f"""  <constraint name="{name}" type="spherical">
+    <parent link="{parent}"/> <parent_origin xyz="{_numbers(place)}"/>
+    <child link="platform"/> <child_origin xyz="{_numbers(tip)}"/>
+  </constraint>"""
 
 
 def _link(name: str, mass: float) -> list[str]:

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from real_log import LogError
+from real_log import found
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,7 @@ class BagPart:
     def write(self, path: Path, joint_names: tuple[str, ...]) -> None:
         """Copy the bag and delete the messages outside; names are those of the messages."""
         del joint_names
-        if not self.source.is_file():
-            raise LogError(
-                f"there is no '{self.source}'; is the folder the root of a copy of the source?"
-            )
-        shutil.copyfile(self.source, path)
+        shutil.copyfile(found(self.source), path)
         with closing(sqlite3.connect(path)) as database, database:
             low, high = self._bounds(database)
             database.execute(

@@ -37,6 +37,12 @@ NAMES = (
     'upv3ups',
     'baxter',
     'gen3',
+    'upv3prs',
+    'krang',
+    'iiwa14',
+    'xmate_er',
+    'dpendulum',
+    'dpendulum_a',
 )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from arm_urdf import Axis, arm_urdf
-from real_log import Converted, LogError, RealLog, Samples
+from real_log import Converted, RealLog, Samples, found
 from scipy.io import loadmat
 
 JOINTS = tuple(f'joint_{number}' for number in range(1, 7))
@@ -29,9 +29,7 @@ def convert(source: Path) -> Converted:
     recordings = {}
     for stem, motion in RECORDINGS.items():
         path = source / f'data/recorded_trajectories/2020-10-21 10s FF {motion} 08ms/data.mat'
-        if not path.is_file():
-            raise LogError(f"there is no '{path}'; is the folder the root of a copy of the source?")
-        recorded = loadmat(path, simplify_cells=True)['rec']
+        recorded = loadmat(found(path), simplify_cells=True)['rec']
         recordings[stem] = Samples(
             time=recorded['time_cont'],
             positions=np.deg2rad(recorded['act_pos_mot_deg']).T,

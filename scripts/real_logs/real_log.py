@@ -106,17 +106,32 @@ class RealLog:
         return '\n'.join(lines) + '\n'
 
 
-def table(path: Path, columns: int, **options: object) -> Array:
-    """Read a file of numbers with at least so many columns.
+def found(path: Path) -> Path:
+    """Return the path of a file of the source.
+
+    Raises
+    ------
+    LogError
+        Where there is no such file.
+    """
+    if not path.is_file():
+        raise LogError(f"there is no '{path}'; is the folder the root of a copy of the source?")
+    return path
+
+
+def table(path: Path, columns: int, blanks: str = '', **options: object) -> Array:
+    """Read a file of numbers with at least so many columns; `blanks`: signs read as blanks.
 
     Raises
     ------
     LogError
         Where the file is missing or has fewer columns.
     """
-    if not path.is_file():
-        raise LogError(f"there is no '{path}'; is the folder the root of a copy of the source?")
-    values = np.loadtxt(path, ndmin=2, **options)  # type: ignore[call-overload]
+    lines: Path | list[str] = found(path)
+    if blanks:
+        text = path.read_text(encoding='utf-8')
+        lines = text.translate(dict.fromkeys(map(ord, blanks), ' ')).splitlines()
+    values = np.loadtxt(lines, ndmin=2, **options)  # type: ignore[call-overload]
     if values.shape[1] < columns:
         raise LogError(f"'{path}' has {values.shape[1]} columns; {columns} are expected")
     return values

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from arm_urdf import Axis, arm_urdf
-from real_log import Array, Converted, LogError, RealLog, Samples
+from real_log import Array, Converted, RealLog, Samples, found
 
 JOINTS = tuple(f'joint_{number}' for number in range(1, 7))
 RECORDINGS = {'train_1': 'Traj1', 'train_2': 'Traj2', 'test': 'Traj3'}
@@ -28,9 +28,7 @@ AXES = (
 
 def _column(path: Path) -> Array:
     """Read the numbers of a controller's array, written one a line beside their bits."""
-    if not path.is_file():
-        raise LogError(f"there is no '{path}'; is the folder the root of a copy of the source?")
-    return np.array([float(text) for text in NUMBER.findall(path.read_text())])
+    return np.array([float(text) for text in NUMBER.findall(found(path).read_text())])
 
 
 def convert(source: Path) -> Converted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from real_log import Converted, LogError, RealLog, Samples, table
+from real_log import Converted, RealLog, Samples, found, table
 
 JOINTS = tuple(f'arm_{number}_joint' for number in range(1, 8))
 FOLDER = 'examples/tiago'
@@ -16,9 +16,7 @@ CONSTANTS = np.array([*[100 * 0.136] * 2, *[-100 * 0.087] * 2, *[-336 * 0.0613] 
 
 def convert(source: Path) -> Converted:
     """Read the three tables, of the same stamps, and the URDF as it is."""
-    urdf = source / FOLDER / URDF
-    if not urdf.is_file():
-        raise LogError(f"there is no '{urdf}'; is the folder the root of a copy of the source?")
+    urdf = found(source / FOLDER / URDF)
     positions, velocities, efforts = (
         table(
             source / FOLDER / f'data/identification/dynamic/tiago_{name}.csv',

@@ -7,19 +7,23 @@ from math import cos, pi, sin
 from pathlib import Path
 
 import numpy as np
-from arm_urdf import Axis, arm_urdf
+from arm_urdf import Axis, arm_urdf, ball
 from real_log import Converted, Samples, table
 
+DATA = 'https://github.com/jeferal/parallel_robot_pc, commit c9bf358'
 SOURCE = (
-    'https://github.com/jeferal/parallel_robot_pc, commit c9bf358 (data), and '
+    f'{DATA} (data), and '
     'https://github.com/jeferal/parallel_robot, commit abf245b (kinematics, units, gains)'
 )
 LICENCE = 'none stated in the repositories: for own studies only'
+COMMANDS = (
+    'Forces are those that the controller asked for, not measured ones: a row has the command that '
+    'stood when its positions were read. {}'
+)
 CONVENTIONS = (
     'Lengths of the limbs [m] from encoders of the motors, in steps of 0.02 mm (outer limbs) and '
     '0.0023 mm (central limb), every 10 ms with stamps; velocities [m/s] are differences of them. '
-    'Forces are those that the controller asked for, not measured ones: a row has the command that '
-    'stood when its positions were read. {}'
+    f'{COMMANDS}'
     'Geometry from the forward kinematics and the configuration files of the controller.'
 )
 DAY = 86400.0  # [s]: stamps of a day keep nanoseconds in a float
@@ -71,19 +75,15 @@ class Geometry:
             axes[f'{limb}_strut'] = Axis(
                 0.0, -pi / 2, 0.0, prismatic=True, effort=270, link=f'{limb}_rod'
             )
-            tip = f'{across * cos(turn):.12g} {across * sin(turn):.12g} 0'
-            closures.append(
-                f'  <constraint name="{limb}_ball" type="spherical">\n'
-                f'    <parent link="{limb}_rod"/> <child link="platform"/>'
-                f' <child_origin xyz="{tip}"/>\n  </constraint>'
-            )
+            tip = (across * cos(turn), across * sin(turn), 0.0)
+            closures.append(ball(f'{limb}_ball', f'{limb}_rod', (0.0, 0.0, 0.0), tip))
         return arm_urdf(name, tuple(axes.values()), tuple(axes), '\n'.join(closures))
 
 
-def recording(folder: Path, newtons: np.ndarray | float = 1.0) -> Samples:
+def recording(folder: Path, newtons: np.ndarray | float = 1.0, axes: int = 4) -> Samples:
     """Read positions and commands of an experiment; `newtons`: force of a unit of the commands."""
-    stamps, positions = _stamped(folder / 'joint_position.txt')
-    sent, commands = _stamped(folder / 'control_action.txt')
+    stamps, positions = _stamped(folder / 'joint_position.txt', axes)
+    sent, commands = _stamped(folder / 'control_action.txt', axes)
     standing = np.searchsorted(sent, stamps, side='right') - 1
     both = (standing >= 0) & (stamps <= sent[-1])
     return Samples(
@@ -93,9 +93,9 @@ def recording(folder: Path, newtons: np.ndarray | float = 1.0) -> Samples:
     )
 
 
-def _stamped(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    values = table(path, 6, skiprows=1)
-    return values[:, 0] % DAY + 1e-9 * values[:, 1], values[:, 2:6]
+def _stamped(path: Path, axes: int) -> tuple[np.ndarray, np.ndarray]:
+    values = table(path, 2 + axes, skiprows=1)
+    return values[:, 0] % DAY + 1e-9 * values[:, 1], values[:, 2 : 2 + axes]
 
 
 def converted(

@@ -6,13 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import xmate7p
 from arm_urdf import arm_urdf
 from real_log import Converted, RealLog, Samples, table
-from xmate7p import AXES, JOINTS, SIDECAR
 
+JOINTS = xmate7p.JOINTS
 FOLDER = 'filtering/data/excit'
 RATE = 1000.0  # [Hz]
 HEIGHTS = (0.3415, 0.0, 0.394, 0.0, 0.366, 0.0, 0.2503)  # [m]
+AXES = tuple(replace(axis, d=height) for axis, height in zip(xmate7p.AXES, HEIGHTS, strict=True))
+SIDECAR = xmate7p.SIDECAR.replace('xMate 7 Pro', 'xMate 3 Pro')
 
 
 def convert(source: Path) -> Converted:
@@ -27,9 +30,7 @@ def convert(source: Path) -> Converted:
         efforts=efforts,
     )
     parts = {'train': log.part(0.0, 0.7), 'test': log.part(0.7, 1.0)}
-    axes = [replace(axis, d=height) for axis, height in zip(AXES, HEIGHTS, strict=True)]
-    sidecar = SIDECAR.replace('xMate 7 Pro', 'xMate 3 Pro')
-    return Converted(JOINTS, arm_urdf('xmate3', axes, JOINTS), sidecar, parts)
+    return Converted(JOINTS, arm_urdf('xmate3', AXES, JOINTS), SIDECAR, parts)
 
 
 LOG = RealLog(
