@@ -33,6 +33,7 @@ from pkm_identification.datasets import Recording
 from pkm_identification.estimators.estimator_options import estimators, require_estimator
 from pkm_identification.option import POSITIVE, TEXT, Option
 from pkm_identification.options import SIGNALS, check_options, names, written_options
+from pkm_identification.signals.signal_options import ESTIMATE
 
 HINDSIGHT, REFERENCE = 'best cutoff in hindsight', 'plain reference'
 LOWEST, HIGHEST = 1.0, 0.4  # [Hz], of the sampling rate: ends of the grid of cutoffs
@@ -75,6 +76,9 @@ def identified(log: RealLog, estimator: str, **options: Any) -> dict[str, Any]:
     result = identify(log.train, log.model, estimator, **options)
     seconds = time.perf_counter() - begin
     signals = {name: value for name, value in options.items() if name in names(SIGNALS)}
+    if signals.get('delay') == ESTIMATE:  # it is that of the drives, in the tests too
+        found = [each.delay.value for each in result.diagnostics.data if each.delay is not None]
+        signals['delay'] = float(np.mean(found))
     predict = Validated(log, result, signals)
     error = log.error(predict)
     coverage = float(np.mean(predict.coverage)) if predict.coverage else None
