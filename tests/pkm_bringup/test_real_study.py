@@ -141,8 +141,53 @@ def test_one_period_stands_for_all(log):
 def test_predictions_that_leave_out_much_are_refused(log):
     even = log.even_tests[0]
     half = slice(len(even.time) // 2, None)
-    with pytest.raises(EstimationError, match='less than the central 60 %'):
+    with pytest.raises(EstimationError, match='^test 1 of 1: .* less than the central 60 %'):
         log.error(lambda recording: (even.time[half], even.reference[half], None))
+
+
+@pytest.mark.parametrize(('before', 'after'), [(0.0, 0.0), (4.0, 0.0), (3.0, 6.13)])
+def test_rests_before_and_after_a_motion_count_for_no_method(before, after):
+    time = np.arange(1500) / RATE
+    q = motion(time, 0.0)[0] + 1e-6 * np.random.default_rng(1).normal(size=(1500, 2))
+    rests = [np.tile(q[at], (round(RATE * long), 1)) for at, long in ((0, before), (-1, after))]
+    whole = np.concatenate([rests[0], q, rests[1]])
+    first, last = EvenLog(np.arange(len(whole)) / RATE, whole, whole).motion
+    assert first == pytest.approx(before, abs=0.3) and last == pytest.approx(before + 15, abs=0.3)
+
+
+def test_what_hardly_moves_counts_as_a_whole():
+    q = np.zeros((1500, 2))
+    q[700:720] += np.hanning(20)[:, None]
+    time = np.arange(1500) / RATE
+    assert EvenLog(time, q, q).motion == (time[0], time[-1])
+
+
+def test_an_estimated_delay_is_that_of_the_tests(log):
+    row = real_study.identified(log, 'wls', delay='estimate')
+    assert row['overall'] == pytest.approx(real_study.identified(log, 'wls')['overall'], rel=0.1)
+
+
+def test_the_plain_reference_takes_one_axis(tmp_path):
+    """The upper arm alone, with the other joint fixed."""
+    own = tmp_path / 'one'
+    own.mkdir()
+    second = URDF.index('<joint name="elbow"'), URDF.index('<ros2_control')
+    fixed = URDF[second[0] : second[1]].replace('"revolute"', '"fixed"')
+    fixed = fixed[: fixed.index('<axis')] + '</joint>\n'
+    drive = '<joint name="elbow"><command_interface name="effort"/></joint>'
+    text = URDF[: second[0]] + fixed + URDF[second[1] :].replace(drive, '')
+    (own / 'robot.urdf').write_text(text)
+    time = np.arange(1500) / RATE
+    for stem, phase in (('train', 0.0), ('test', 1.0)):
+        q, qd, qdd = motion(time, phase)
+        for each in (q, qd, qdd):
+            each[:, 1] = 0.0
+        found = {'positions': q[:, :1], 'efforts': torques(q, qd, qdd)[:, :1]}
+        np.savez(own / f'{stem}.npz', time=time, joint_names=NAMES[:1], **found)
+    one = RealLog(own)
+    plain = PlainReference(one)
+    plain.fit(one.train)
+    assert one.error(plain.predict).overall < 0.02
 
 
 def test_the_plain_reference_finds_the_arm(log):
