@@ -216,6 +216,10 @@ def _limit(
     if len(lost) > FEW_PROPER * len(result.names):
         reason = f'{len(lost)} of {len(result.names)} parameters are not determined'
         return Limit.EXCITATION, (reason,), (TOGETHER,)
+    still = resting(result)
+    if still:
+        reason = f'{", ".join(still)} rest throughout, so that friction holds part of their load'
+        return Limit.EXCITATION, (reason,), (TOGETHER,)
     if not _parts_agree(diagnostics):
         reason = (
             'in every band parts of the data predict the others worse than no model does: each '
@@ -250,6 +254,15 @@ def _limit(
         return Limit.MISSING_EFFECT, (reason,), _for_missing(diagnostics)
     reason = 'the residuals look like noise, which no period measures'
     return Limit.UNKNOWN, (reason,), ('repeat a motion period by period, which measures the noise',)
+
+
+def resting(result: IdentificationResult) -> list[str]:
+    """Joints that no recording moves: friction takes any part of the force that they hold."""
+    errors = result.diagnostics.force_errors
+    if errors is None or errors.domain is None:
+        return []
+    fastest = zip(result.joint_names, errors.domain.fastest, strict=True)
+    return [joint for joint, speed in fastest if speed <= errors.transition_velocity]
 
 
 def driven_by_friction(result: IdentificationResult) -> list[str]:

@@ -9,6 +9,7 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification import Recording, identify
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.residual_noise import residual_covariances
+from pkm_identification.result.verdict import Grade, Limit, verdict_of
 from pkm_identification.signals import SignalOptions, process
 
 JOINTS = ('lift_1', 'lift_2')
@@ -67,6 +68,9 @@ def test_an_axis_at_rest_under_a_constant_force_hides_nothing_of_the_other(lifts
         index = result.names.index(name)
         assert abs(result.values[index] - true) < 5 * result.standard_deviation[index] + 0.01 * true
         assert result.standard_deviation[index] < 0.05 * true
+    found = verdict_of(result)
+    assert found.limit is Limit.EXCITATION and found.grade is Grade.UNPROVEN
+    assert found.doubts[0].startswith('lift_2 rest throughout')
 
 
 @pytest.mark.parametrize('estimator', ['wls', 'gauss_markov', 'irls'])
