@@ -145,14 +145,37 @@ def test_predictions_that_leave_out_much_are_refused(log):
         log.error(lambda recording: (even.time[half], even.reference[half], None))
 
 
-@pytest.mark.parametrize(('before', 'after'), [(0.0, 0.0), (4.0, 0.0), (3.0, 6.13)])
-def test_rests_before_and_after_a_motion_count_for_no_method(before, after):
-    time = np.arange(1500) / RATE
-    q = motion(time, 0.0)[0] + 1e-6 * np.random.default_rng(1).normal(size=(1500, 2))
-    rests = [np.tile(q[at], (round(RATE * long), 1)) for at, long in ((0, before), (-1, after))]
+@pytest.mark.parametrize('rate', [10.0, 25.0, 100.0])
+@pytest.mark.parametrize(('before', 'after'), [(0.0, 0.0), (4.0, 0.0), (3.0, 6.13), (5.0, 7.7)])
+def test_rests_before_and_after_a_motion_count_for_no_method(before, after, rate):
+    time = np.arange(round(15 * rate)) / rate
+    q = motion(time, 0.0)[0] + 1e-6 * np.random.default_rng(1).normal(size=(len(time), 2))
+    rests = [np.tile(q[at], (round(rate * long), 1)) for at, long in ((0, before), (-1, after))]
     whole = np.concatenate([rests[0], q, rests[1]])
-    first, last = EvenLog(np.arange(len(whole)) / RATE, whole, whole).motion
-    assert first == pytest.approx(before, abs=0.3) and last == pytest.approx(before + 15, abs=0.3)
+    first, last = EvenLog(np.arange(len(whole)) / rate, whole, whole).motion
+    window = max(0.3, 9 / rate)
+    assert first == pytest.approx(before, abs=window)
+    assert last == pytest.approx(before + 15, abs=window)
+
+
+def test_a_test_counts_by_its_motion(log, monkeypatch):
+    """The same motion twice, one with wrong forces; how long it rests behind changes nothing."""
+    found = []
+    for rest in (0, 1000):
+        even = log.even_tests[0]
+        still = [np.vstack([a, np.tile(a[-1], (rest, 1))]) for a in (even.positions, even.forces)]
+        wrong = EvenLog(np.arange(len(still[0])) / RATE, *still)
+        both = RealLog(log.folder)
+        vars(both)['test'] = [1, 0]
+        vars(both)['even_tests'] = [even, wrong]
+        logs = iter((even, wrong))
+
+        def predict(factor, logs=logs):
+            of = next(logs)
+            return of.time, of.reference * factor, None
+
+        found.append(both.error(predict).overall)
+    assert found[1] == pytest.approx(found[0], rel=0.02)
 
 
 def test_what_hardly_moves_counts_as_a_whole():
@@ -162,9 +185,27 @@ def test_what_hardly_moves_counts_as_a_whole():
     assert EvenLog(time, q, q).motion == (time[0], time[-1])
 
 
-def test_an_estimated_delay_is_that_of_the_tests(log):
-    row = real_study.identified(log, 'wls', delay='estimate')
-    assert row['overall'] == pytest.approx(real_study.identified(log, 'wls')['overall'], rel=0.1)
+@pytest.mark.parametrize('late', [0.03, -0.02])
+def test_an_estimated_delay_is_that_of_the_tests(tmp_path, late):
+    """Forces that are late, or early, predicted at the motion that they belong to."""
+    own = tmp_path / 'late'
+    own.mkdir()
+    (own / 'robot.urdf').write_text(URDF)
+    time = np.arange(1500) / RATE
+    for stem, phase in (('train', 0.0), ('test', 1.0)):
+        found = {
+            'positions': motion(time, phase)[0],
+            'efforts': torques(*motion(time - late, phase)),
+        }
+        np.savez(own / f'{stem}.npz', time=time, joint_names=NAMES, **found)
+    delayed = RealLog(own)
+    with_it, without = (
+        real_study.identified(delayed, 'wls', **options)['overall']
+        for options in ({'delay': 'estimate'}, {})
+    )
+    assert with_it < 0.5 * without
+    given = real_study.identified(delayed, 'wls', delay=-late)['overall']
+    assert with_it == pytest.approx(given, rel=0.1)
 
 
 def test_the_plain_reference_takes_one_axis(tmp_path):

@@ -52,12 +52,16 @@ class Validated:
         self.coverage: list[float] = []
 
     def __call__(self, recording: Recording) -> tuple[Array, Array, float | None]:
-        """Return stamps, predicted forces, and the period where they are one of many."""
+        """Return stamps of the forces, predicted ones, and the period where they are one of many.
+
+        A motion is a delay ahead of the forces with its stamps.
+        """
         found = validate(recording, self._result, self._log.model, level=LEVEL, **self._signals)
+        delay = self._signals.get('delay', recording.effort_delay)
         coverage = found.coverage
         if coverage is not None and coverage.measured_overall is not None:
             self.coverage.append(coverage.measured_overall)
-        return found.time, found.predicted, found.period
+        return found.time - delay, found.predicted, found.period
 
 
 def options_of_method(method: str) -> tuple[str, dict[str, Any]]:

@@ -149,9 +149,10 @@ class BilinearProblem:
         Returns the solution, the linear problem about it, and what the estimator says of that.
         EstimationError where there is no convergence.
         """
-        state = start
-        for _ in range(MAX_STEPS):
-            linear = self.linearised(state)
+        state, steps = start, 0
+        while steps < MAX_STEPS:
+            steps += 1
+            here, linear = state, self.linearised(state)
             estimate = solve(linear)
             assert estimate.weights is not None
             step = np.zeros(self.size)
@@ -176,21 +177,15 @@ class BilinearProblem:
             ):
                 linear = self.linearised(state)
                 return state, linear, solve(linear)
+        assert estimate.weights is not None
+        common = self.is_free_to_scale(linear, estimate.weights, here)
+        moved = moving_constants(self.groups.joints, self.state(step).logarithms, common)
+        told = f': the data hardly tell the force constants of {", ".join(moved)}' if moved else ''
         raise EstimationError(
-            f'force constants, payloads and parameters did not converge in {MAX_STEPS} steps'
-            f'{self._moving(step)}; start nearer (force constants of the description), or give '
-            'what is known of constants (drive_gains=DriveGains(deviation=...)) or payloads'
+            f'force constants, payloads and parameters did not converge in {steps} steps{told}; '
+            'start nearer (force constants of the description), or give what is known of '
+            'constants (drive_gains=DriveGains(deviation=...)) or payloads'
         )
-
-    def _moving(self, step: Array) -> str:
-        """Name the force constants that a last step still changes against the others, in order."""
-        logarithms = self.state(step).logarithms
-        logarithms = np.abs(logarithms - logarithms.mean()) if len(logarithms) else logarithms
-        order = [k for k in np.argsort(-logarithms) if logarithms[k] > MOVING]
-        if not order:
-            return ''
-        joints = ', '.join('/'.join(self.groups.joints[k]) for k in order)
-        return f': the data hardly tell the force constants of {joints}'
 
     @staticmethod
     def _length(linear: Problem, weights: Sequence[Array], step: Array) -> float:
@@ -225,3 +220,15 @@ class BilinearProblem:
         parameters = state.parameters.copy()
         parameters[self.selection.free] *= np.exp(shift)
         return State(parameters, bodies, state.logarithms + shift)
+
+
+def moving_constants(
+    joints: Sequence[Sequence[str]], logarithms: Array, is_free_to_scale: bool
+) -> list[str]:
+    """Name the groups of drives whose constants a last step changes much, the most first.
+
+    `logarithms` (g,) are the changes; of constants that could all be multiplied by one number
+    those against the others.
+    """
+    changes = np.abs(logarithms - (np.median(logarithms) if is_free_to_scale else 0.0))
+    return ['/'.join(joints[k]) for k in np.argsort(-changes) if changes[k] > MOVING]

@@ -30,7 +30,7 @@ def standing(blocks: Iterable[Array], interval: float) -> Indices:
     least `SHORTEST` in which no joint's mean over a window leaves that of the first window by more
     than the noise, or than `NEGLIGIBLE`.
     """
-    size = max(FEWEST, round(WINDOW / interval))
+    size = window_size(interval)
     means, low, high, noise, step = _windows(blocks, size)
     if not len(means):
         return np.zeros((0, 2), dtype=np.int64)
@@ -39,6 +39,11 @@ def standing(blocks: Iterable[Array], interval: float) -> Indices:
     windows = max(1, int(np.ceil(SHORTEST / (size * interval))))
     held = stretches(np.flatnonzero(_held(means, tolerance, windows)))
     return np.asarray(held * size + np.array([0, size - 1]))
+
+
+def window_size(interval: float) -> int:
+    """Samples of a window, of which stretches have a whole number; `interval` [s] apart."""
+    return max(FEWEST, round(WINDOW / interval))
 
 
 def outside(found: Indices, gaps: Indices) -> Indices:

@@ -10,6 +10,7 @@ from pkm_identification.arrays import Array
 from pkm_identification.regression.numerics import rounding_variance
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
+from pkm_identification.signals.bands import FilterBand
 
 LAGS = 20  # rows: filtered residuals forget within some of them, later ones are noise
 CLOSEST = 1e-6  # to one: nearer no correlation of residuals is known, as of two axes at rest
@@ -17,8 +18,9 @@ CLOSEST = 1e-6  # to one: nearer no correlation of residuals is known, as of two
 # axis at rest, which a wrong model fits as well
 UNEQUAL = 1e-4
 LEAST_SIZE = 1e-6  # of the largest force: that of a drive that is not there
-# Independent rows of all runs together that stand beside those of one run
-OF_ALL = 100.0
+BY_CHANCE = 2.0  # standard deviations that white noise may look slow by
+WIDEST, POINTS = 2.0, 400  # frequencies over the cutoff: beyond twice it nothing is passed
+MOST_ALIKE = 0.8  # correlation of rows close beside each other: their differences tell no noise
 
 
 def residual_covariance(problem: Problem, run: Run, values: Array) -> Array:
@@ -37,29 +39,53 @@ def residual_covariance(problem: Problem, run: Run, values: Array) -> Array:
 def residual_covariances(problem: Problem, values: Array) -> list[Array]:
     """Covariance (n_a, n_a) of the rows of each run, from the residuals of a solution.
 
-    Of several runs, each has a part of the mean over all whose noise no spread shows, the more the
-    fewer independent residuals it has of its own: what a model lacks changes slowly and is no less
-    for small in a run, and an axis that rests or is hardly driven leaves small residuals there
-    with a wrong model, too. White noise of a run is its own.
+    Noise of a run is its own. What a model lacks changes slowly, and is taken to be no less than in
+    the mean over all runs whose noise no spread shows: an axis that rests or is hardly driven
+    leaves small residuals with a wrong model, too.
     """
     own = [residual_covariance(problem, run, values) for run in problem.runs]
     alike = [number for number, run in enumerate(problem.runs) if run.covariance is None]
     if len(alike) < 2:
         return own
+    lacking = [_slow_variance(problem.runs[number], values) for number in alike]
     counts = [float(problem.runs[number].count) for number in alike]
-    mean = np.average([own[number] for number in alike], axis=0, weights=counts)
-    for number, count in zip(alike, counts, strict=True):
-        rows = count / _correlation_time(problem.runs[number], values, own[number])
-        own[number] = (rows * own[number] + OF_ALL * mean) / (rows + OF_ALL)
+    mean = np.average(lacking, axis=0, weights=counts)
+    for number, here in zip(alike, lacking, strict=True):
+        own[number] = own[number] + np.diag(np.maximum(mean - here, 0.0))
     return own
 
 
-def _correlation_time(run: Run, values: Array, covariance: Array) -> float:
-    """Rows of a run that carry the information of one; 1 for Fourier coefficients."""
+def _slow_variance(run: Run, values: Array) -> Array:
+    """Mean square (n_a,) of residuals beyond white noise behind the filter of the rows.
+
+    White noise tells itself by differences of neighbours [von Neumann 1941], and of Fourier
+    coefficients by the upper half.
+    """
     if run.is_periodic:
-        return 1.0
-    deviation = np.sqrt(np.diag(covariance))
-    return correlation_time([piece.residuals(values) / deviation for piece in run.folded.sample])
+        pieces = [run.residuals(values)]
+        white = np.mean(pieces[0][run.count // 2 :] ** 2, axis=0)
+        alike = 0.0
+    else:
+        kept = run.folded.sample if run.is_long else (run.rows,)
+        pieces = [rows.residuals(values) for rows in kept]
+        steps = np.concatenate([np.diff(piece, axis=0) for piece in pieces])
+        alike = _correlation_of_neighbours(run.filter)
+        white = 0.5 * np.mean(steps**2, axis=0) / (1 - alike) if len(steps) else 0.0
+    whole = np.concatenate(pieces)
+    chance = BY_CHANCE * np.sqrt((1 + alike) / (1 - alike) / len(whole))
+    return np.asarray(np.maximum(np.mean(whole**2, axis=0) - (1 + chance) * white, 0.0))
+
+
+def _correlation_of_neighbours(band: FilterBand) -> float:
+    """Correlation of rows whose samples have white noise, and nothing else.
+
+    The filter passes (1 + x^8)^-2 of its power, x = frequency / cutoff.
+    """
+    x = np.linspace(0.0, min(0.5 * band.rate / band.cutoff, WIDEST), POINTS)
+    passed = (1 + x**8) ** -2.0
+    turns = x * band.cutoff * band.step / band.rate
+    alike = float(np.sum(passed * np.cos(2 * np.pi * turns)) / np.sum(passed))
+    return min(max(alike, 0.0), MOST_ALIKE)
 
 
 def correlation_time(pieces: Sequence[Array]) -> float:

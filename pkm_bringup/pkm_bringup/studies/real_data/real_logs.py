@@ -23,7 +23,7 @@ from pkm_description.errors import DatasetError, EstimationError, PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording, load
-from pkm_identification.quality.standstill import MOST_STANDING, WINDOW, standing
+from pkm_identification.quality.standstill import MOST_STANDING, standing, window_size
 
 MOTION_POWER = 0.999  # share of the power of the positions that is motion
 BAND_OF_MOTION = 10.0  # times the highest frequency of the motion: band of the reference forces
@@ -83,8 +83,8 @@ class EvenLog:
         first, still = 0, standing([self.positions], 1 / self.rate)
         if len(still) and still[0, 0] == 0:
             first = int(still[0, 1])
-        # stretches end with a whole window, the last of which may end before the last sample
-        if len(still) and last - still[-1, 1] < WINDOW * self.rate:
+        # stretches have whole windows, the last of which may end before the last sample
+        if len(still) and last - still[-1, 1] < window_size(1 / self.rate):
             last = int(still[-1, 0])
         if last - first < (1 - MOST_STANDING) * len(self.time):
             first, last = 0, len(self.time) - 1
@@ -162,7 +162,8 @@ class RealLog:
             except PkmError as error:
                 which = f'test {number + 1} of {len(self.test)}'
                 raise type(error)(f'{which}: {error}') from error
-            weight = len(log.time) / len(at)  # a test counts by its length, not by its rows
+            begin, end = log.motion
+            weight = (end - begin) * log.rate / len(at)  # by its length, not by its rows
             square += weight * (residual**2).sum(axis=0)
             raw += weight * (unfiltered**2).sum(axis=0)
             size += weight * (reference**2).sum(axis=0)

@@ -66,7 +66,9 @@ class FrictionDiagnostics(ConsistencyDiagnostics):
     friction_laws: Mapping[str, str] = field(default_factory=dict)  # by group of drives
     squared_residuals: float = 0.0
     squared_residuals_linear_friction: float = 0.0  # with no more than Coulomb and viscous friction
-    start_costs: tuple[float, ...] = ()
+    start_costs: tuple[
+        float, ...
+    ] = ()  # with weights of the noise, before what limits leave counts
     end_costs: tuple[float, ...] = ()  # of the starts that were followed, the best first
     iterations: tuple[int, ...] = ()  # of these
 
@@ -101,7 +103,7 @@ def nonlinear_friction(
         if before is None:
             ends, costs = search.run(starts, max_iterations)
         else:
-            ends, costs = search.again(before.ends, max_iterations)
+            ends, costs = search.again(before.ends, max_iterations), before.costs
         linear = columns.linearised(ends[0].parameters)
         weights = [inverse_root(each) for each in counted]
         free = weighted_least_squares(linear, weights, noise)
@@ -256,20 +258,17 @@ class _Search:
         halton.fast_forward(1)  # the first point is a corner
         points = self._low + halton.random(starts) * (self._high - self._low)
         trials = sorted((self.at(point) for point in points), key=lambda point: point.cost)
-        return self._followed(trials, max_iterations)
-
-    def again(
-        self, before: Sequence[_Point], max_iterations: int
-    ) -> tuple[list[_Point], list[float]]:
-        """Go on from the ends of a search with other weights; the same."""
-        trials = sorted((self.at(each.shapes) for each in before), key=lambda point: point.cost)
-        return self._followed(trials, max_iterations)
-
-    def _followed(
-        self, trials: Sequence[_Point], max_iterations: int
-    ) -> tuple[list[_Point], list[float]]:
         ends = [self._descend(trial, max_iterations) for trial in trials[:FOLLOWED]]
         return sorted(ends, key=lambda end: end.cost), [trial.cost for trial in trials]
+
+    def again(self, before: Sequence[_Point], max_iterations: int) -> list[_Point]:
+        """Go on from the ends of a search with other weights; the best first."""
+        ends = [
+            replace(end, iterations=end.iterations + each.iterations)
+            for each in before
+            for end in [self._descend(self.at(each.shapes), max_iterations)]
+        ]
+        return sorted(ends, key=lambda end: end.cost)
 
     def at(self, shapes: Array) -> _Point:
         """Best linear part for given shapes."""

@@ -17,7 +17,7 @@ from pkm_identification.regression.numerics import (
     with_variance,
 )
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.residual_noise import correlation_time, residual_covariance
+from pkm_identification.regression.residual_noise import correlation_time, residual_covariances
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
@@ -70,8 +70,10 @@ def recursive(
     pieces: list[Array] = []
     noises: list[Array] = []
     outliers = 0
-    for run in problem.runs:
-        noise = _noise(problem, run, first.values)
+    for run, residuals in zip(
+        problem.runs, residual_covariances(problem, first.values), strict=True
+    ):
+        noise = _in_time(run, first.values) if run.is_periodic else residuals
         noises.append(noise)
         whitening = inverse_root(noise)
         if state is None:
@@ -130,10 +132,8 @@ def _start(problem: Problem, initial_deviation: float) -> tuple[Array, Array, Ar
     return covariance @ (stacked.T @ right), covariance, change
 
 
-def _noise(problem: Problem, run: Run, values: Array) -> Array:
-    """Covariance (n_a, n_a) of the rows in time, from the residuals of an estimate."""
-    if not run.is_periodic:
-        return residual_covariance(problem, run, values)
+def _in_time(run: Run, values: Array) -> Array:
+    """Covariance (n_a, n_a) of the samples of a period, from the residuals of an estimate."""
     residuals = run.in_time().residuals(values)
     floor = rounding_variance(run.force_size)
     return residuals.T @ residuals / len(residuals) + np.diag(floor)

@@ -13,7 +13,7 @@ from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.estimators.linear import gauss_markov
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.residual_noise import residual_covariance
+from pkm_identification.regression.residual_noise import residual_covariances
 from pkm_identification.regression.run import Rows, Run
 from pkm_identification.signals.bands import BLOCK, FilterBand
 from pkm_identification.signals.filtering import TRIM
@@ -47,7 +47,11 @@ def force_bounds(
     factor = _per_axis(bound, joints)
     if bound_of == 'noise' and sizes is None:
         values = gauss_markov(problem.without_prior()).values
-        sizes = [_residual_size(problem, run, values, periods) for run in problem.runs]
+        residuals = residual_covariances(problem, values)
+        sizes = [
+            _in_time(run, values, periods) if run.is_periodic else np.sqrt(np.diag(each))
+            for run, each in zip(problem.runs, residuals, strict=True)
+        ]
     bounds, gains = [], []
     for number, run in enumerate(problem.runs):
         gain = 1.0
@@ -109,10 +113,8 @@ def extremes(blocks: Iterable[Array]) -> tuple[Array, Array]:
     return low, high
 
 
-def _residual_size(problem: Problem, run: Run, values: Array, periods: str) -> Array:
-    """Standard deviation (n_a,) of the rows in time from a model with these values."""
-    if not run.is_periodic:
-        return np.sqrt(np.diag(residual_covariance(problem, run, values)))
+def _in_time(run: Run, values: Array, periods: str) -> Array:
+    """Standard deviation (n_a,) of the samples of a period from a model with these values."""
     power = np.mean(run.in_time().residuals(values) ** 2, axis=0)
     return np.sqrt(power + within_periods(run, periods))
 
