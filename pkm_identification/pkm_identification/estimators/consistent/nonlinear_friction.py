@@ -66,9 +66,7 @@ class FrictionDiagnostics(ConsistencyDiagnostics):
     friction_laws: Mapping[str, str] = field(default_factory=dict)  # by group of drives
     squared_residuals: float = 0.0
     squared_residuals_linear_friction: float = 0.0  # with no more than Coulomb and viscous friction
-    start_costs: tuple[
-        float, ...
-    ] = ()  # with weights of the noise, before what limits leave counts
+    start_costs: tuple[float, ...] = ()  # by the noise alone, without what limits leave
     end_costs: tuple[float, ...] = ()  # of the starts that were followed, the best first
     iterations: tuple[int, ...] = ()  # of these
 
