@@ -58,15 +58,15 @@ def residual_covariances(problem: Problem, values: Array) -> list[Array]:
 def _slow_variance(run: Run, values: Array) -> Array:
     """Mean square (n_a,) of residuals beyond white noise behind the filter of the rows.
 
-    White noise tells itself by differences of neighbours [von Neumann 1941], and of Fourier
-    coefficients by the upper half.
+    Of the rows that are in memory: all, or stretches of consecutive ones. White noise tells itself
+    by differences of neighbours [von Neumann 1941], and of Fourier coefficients by the upper half.
     """
     if run.is_periodic:
         pieces = [run.residuals(values)]
         white = np.mean(pieces[0][run.count // 2 :] ** 2, axis=0)
         alike = 0.0
     else:
-        kept = run.folded.sample if run.is_long else (run.rows,)
+        kept = run.folded.sample if run.known_rows is None else (run.known_rows,)
         pieces = [rows.residuals(values) for rows in kept]
         steps = np.concatenate([np.diff(piece, axis=0) for piece in pieces])
         alike = _correlation_of_neighbours(run.filter)
