@@ -90,9 +90,10 @@ def solve_problem(
     problem = found.linearised or problem
     found = with_noise(problem, found)
     covariance, fit = residual_scaled_covariance(problem, found)
+    if force_deviations is not None and found.guaranteed_root is not None:
+        found = _with_exact_constants(found, force_deviations)
+    force_deviations = _with_rest(problem, force_deviations)
     if force_deviations is not None:
-        if found.guaranteed_root is not None:
-            found = _with_exact_constants(found, force_deviations)
         covariance = force_constant_covariance(problem, found, force_deviations, covariance)
     covariance = full_covariance(problem, found, covariance)
     covariance = (covariance + covariance.T) / 2  # exactly
@@ -110,6 +111,24 @@ def solve_problem(
         drive_friction=_drive_friction(problem, found, covariance),
         unidentifiable_directions=open_ends,
     )
+
+
+def _with_rest(
+    problem: Problem, deviations: Sequence[Array | None] | None
+) -> Sequence[Array | None] | None:
+    """Add to deviations of the forces, one a run, those of drives that no run moves.
+
+    Friction at rest may hold any part of their load: as of a uniform distribution up to all.
+    """
+    slow = float(problem.model.description.transition_velocity)
+    if any(run.signals.is_long for run in problem.runs):
+        return deviations
+    rests = [np.abs(run.signals.velocities).max(axis=0) <= slow for run in problem.runs]
+    still = np.all(rests, axis=0)
+    if not still.any():
+        return deviations
+    known = [None] * len(problem.runs) if deviations is None else deviations
+    return [np.sqrt((0.0 if each is None else each**2) + still / 3) for each in known]
 
 
 def _with_laws(columns: FrictionColumns, estimator: str, options: Mapping[str, Any]) -> Estimate:
