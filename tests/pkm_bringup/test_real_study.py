@@ -158,24 +158,22 @@ def test_rests_before_and_after_a_motion_count_for_no_method(before, after, rate
     assert last == pytest.approx(before + 15, abs=window)
 
 
-def test_a_test_counts_by_its_motion(log, monkeypatch):
-    """The same motion twice, one with wrong forces; how long it rests behind changes nothing."""
+def test_a_test_counts_by_its_motion(log):
+    """The same motion twice, predicted once; how long the other one rests changes nothing."""
+    even = log.even_tests[0]
     found = []
     for rest in (0, 1000):
-        even = log.even_tests[0]
         still = [np.vstack([a, np.tile(a[-1], (rest, 1))]) for a in (even.positions, even.forces)]
-        wrong = EvenLog(np.arange(len(still[0])) / RATE, *still)
+        resting = EvenLog(np.arange(len(still[0])) / RATE, *still)
+        predictions = {
+            'right': (even.time, even.reference, None),
+            'zero': (resting.time, 0 * resting.reference, None),
+        }
         both = RealLog(log.folder)
-        vars(both)['test'] = [1, 0]
-        vars(both)['even_tests'] = [even, wrong]
-        logs = iter((even, wrong))
-
-        def predict(factor, logs=logs):
-            of = next(logs)
-            return of.time, of.reference * factor, None
-
-        found.append(both.error(predict).overall)
+        vars(both).update(test=list(predictions), even_tests=[even, resting])
+        found.append(both.error(predictions.get).overall)
     assert found[1] == pytest.approx(found[0], rel=0.02)
+    assert found[0] == pytest.approx(np.sqrt(0.5), rel=0.02)
 
 
 def test_what_hardly_moves_counts_as_a_whole():

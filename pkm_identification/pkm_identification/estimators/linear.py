@@ -9,7 +9,6 @@ import numpy as np
 from pkm_identification.arrays import Array
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.residual_noise import residual_covariance, residual_covariances
-from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
@@ -52,7 +51,7 @@ def wls(problem: Problem) -> Estimate:
     for _ in range(PASSES if any(run.covariance is not None for run in problem.runs) else 0):
         found = weighted_least_squares(problem.without_prior(), weights, noise).values
         weights = [
-            _by_axis(own + _lacking(problem, run, found, own))
+            _by_axis(own + _lacking(residual_covariance(problem, run, found), own))
             for run, own in zip(problem.runs, variances, strict=True)
         ]
     return weighted_least_squares(problem, weights, noise)
@@ -63,9 +62,9 @@ def _by_axis(variances: Array) -> Array:
     return np.asarray(np.eye(variances.shape[-1]) / np.sqrt(variances)[..., None])
 
 
-def _lacking(problem: Problem, run: Run, values: Array, variances: Array) -> Array:
-    """Mean square (n_a,) of residuals beyond variances (..., n_a) of the noise."""
-    square = np.diag(residual_covariance(problem, run, values))
+def _lacking(residuals: Array, variances: Array) -> Array:
+    """Mean square (n_a,) of residuals (n_a, n_a) beyond variances (..., n_a) of the noise."""
+    square = np.diag(residuals)
     return np.maximum(square - variances.reshape(-1, len(square)).mean(axis=0), 0.0)
 
 
@@ -82,7 +81,7 @@ def covariance_by_residuals(problem: Problem, noise: Sequence[Array], values: Ar
         if run.covariance is None:
             found.append(np.diag(np.diag(left)))
             continue
-        lacking = _lacking(problem, run, values, np.diagonal(own, axis1=-2, axis2=-1))
+        lacking = _lacking(left, np.diagonal(own, axis1=-2, axis2=-1))
         found.append(own + np.diag(lacking))
     return found
 

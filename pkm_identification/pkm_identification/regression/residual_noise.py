@@ -10,7 +10,7 @@ from pkm_identification.arrays import Array
 from pkm_identification.regression.numerics import rounding_variance
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
-from pkm_identification.signals.bands import FilterBand
+from pkm_identification.signals.filtering import neighbour_correlation
 
 LAGS = 20  # rows: filtered residuals forget within some of them, later ones are noise
 CLOSEST = 1e-6  # to one: nearer no correlation of residuals is known, as of two axes at rest
@@ -19,7 +19,6 @@ CLOSEST = 1e-6  # to one: nearer no correlation of residuals is known, as of two
 UNEQUAL = 1e-4
 LEAST_SIZE = 1e-6  # of the largest force: that of a drive that is not there
 BY_CHANCE = 2.0  # standard deviations that white noise may look slow by
-WIDEST, POINTS = 2.0, 400  # frequencies over the cutoff: beyond twice it nothing is passed
 MOST_ALIKE = 0.8  # correlation of rows close beside each other: their differences tell no noise
 
 
@@ -69,23 +68,11 @@ def _slow_variance(run: Run, values: Array) -> Array:
         kept = run.folded.sample if run.known_rows is None else (run.known_rows,)
         pieces = [rows.residuals(values) for rows in kept]
         steps = np.concatenate([np.diff(piece, axis=0) for piece in pieces])
-        alike = _correlation_of_neighbours(run.filter)
+        alike = min(max(neighbour_correlation(run.filter), 0.0), MOST_ALIKE)
         white = 0.5 * np.mean(steps**2, axis=0) / (1 - alike) if len(steps) else 0.0
     whole = np.concatenate(pieces)
     chance = BY_CHANCE * np.sqrt((1 + alike) / (1 - alike) / len(whole))
     return np.asarray(np.maximum(np.mean(whole**2, axis=0) - (1 + chance) * white, 0.0))
-
-
-def _correlation_of_neighbours(band: FilterBand) -> float:
-    """Correlation of rows whose samples have white noise, and nothing else.
-
-    The filter passes (1 + x^8)^-2 of its power, x = frequency / cutoff.
-    """
-    x = np.linspace(0.0, min(0.5 * band.rate / band.cutoff, WIDEST), POINTS)
-    passed = (1 + x**8) ** -2.0
-    turns = x * band.cutoff * band.step / band.rate
-    alike = float(np.sum(passed * np.cos(2 * np.pi * turns)) / np.sum(passed))
-    return min(max(alike, 0.0), MOST_ALIKE)
 
 
 def correlation_time(pieces: Sequence[Array]) -> float:

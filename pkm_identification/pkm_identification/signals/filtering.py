@@ -34,6 +34,7 @@ STANDS_OUT = 3.0  # times the noise floor: what is below may be noise
 MOST = 0.9  # of the power of the velocities: the fast rest is mixed with noise
 NEARLY_ALL = 0.999  # of the power of the positions: a thousandth is 3 % of a path
 FREQUENCIES = 4096  # at which the gain of a filter is summed up
+WIDEST, POINTS = 2.0, 400  # frequencies over the cutoff: beyond twice it nothing is passed
 
 
 def holes(missing: Sequence[Indices], cutoff: float, interval: float) -> Indices | None:
@@ -297,3 +298,15 @@ def filter_gains(band: FilterBand) -> Array:
     speed = 2 * np.pi * frequency
     value, slope, curvature = (np.mean(power * speed**k) for k in (0, 2, 4))
     return np.array([[value, 0.0, -slope], [0.0, slope, 0.0], [-slope, 0.0, curvature]])
+
+
+def neighbour_correlation(band: FilterBand) -> float:
+    """Correlation of neighbouring rows, step samples apart, that white noise leaves behind.
+
+    Forwards and backwards the filter passes (1 + x^(2 order))^-2 of the power, x = frequency over
+    cutoff.
+    """
+    x = np.linspace(0.0, min(0.5 * band.rate / band.cutoff, WIDEST), POINTS)
+    passed = (1 + x ** (2 * ORDER)) ** -2.0
+    turns = x * band.cutoff * band.step / band.rate
+    return float(np.sum(passed * np.cos(2 * np.pi * turns)) / np.sum(passed))

@@ -33,7 +33,7 @@ from pkm_identification.estimators.consistent.physically_consistent import (
 )
 from pkm_identification.estimators.consistent.weighing import (
     CONTRADICTED,
-    chance_of,
+    is_chance,
     weighed_at_limits,
 )
 from pkm_identification.estimators.linear import noise_of_rows
@@ -45,6 +45,7 @@ from pkm_identification.regression.weighted_least_squares import (
     inverse_root,
     weighted_least_squares,
     weighted_rows,
+    weights_of,
 )
 
 WEIGHING_NOISE = 1e-5  # of the forces: exact data would let the search see nothing but rounding
@@ -103,11 +104,10 @@ def nonlinear_friction(
         else:
             ends, costs = search.again(before.ends, max_iterations), before.costs
         linear = columns.linearised(ends[0].parameters)
-        weights = [inverse_root(each) for each in counted]
-        free = weighted_least_squares(linear, weights, noise)
+        free = weighted_least_squares(linear, [inverse_root(each) for each in counted], noise)
         bodies_part = combinations(problem)[problem.free] @ ends[0].found.x
         values = np.concatenate([bodies_part, ends[0].parameters[~columns.constant]])
-        return _WithFriction(search, ends, costs, linear, weights, free, values)
+        return _WithFriction(search, ends, costs, linear, free, values)
 
     physical = weighed_at_limits(noise, solve)
     search, ends, costs = physical.search, physical.ends, physical.costs
@@ -117,7 +117,7 @@ def nonlinear_friction(
     covariance, rests_on, distance = covariance_at_constraints(linear, free, values)
     told = figures(linear, best.found, active, distance, margin)
     if told.p_value_physical < CONTRADICTED:
-        plain = weighted_least_squares(problem, physical.weights, noise)
+        plain = weighted_least_squares(problem, weights_of(linear, free), noise)
         told = replace(told, wanted_friction=wanted_friction(problem, plain))
     return Estimate(
         values=values,
@@ -175,7 +175,6 @@ class _WithFriction:
     ends: list[_Point]
     costs: list[float]  # of the starts
     problem: Problem  # linear about the best
-    weights: list[Array]
     free: Estimate  # without limits
     values: Array  # (f,)
 
@@ -184,9 +183,9 @@ class _WithFriction:
         """Whether chance alone does not move them so far; a search that was cut short may have."""
         if self.ends[0].promised:
             return False
-        rows, _ = weighted_rows(self.problem, self.weights)
+        rows, _ = weighted_rows(self.problem, weights_of(self.problem, self.free))
         distance = float(np.linalg.norm(rows @ (self.free.values - self.values)))
-        return chance_of(self.problem, distance) <= CONTRADICTED
+        return not is_chance(self.problem, distance)
 
 
 class _Search:
@@ -261,11 +260,10 @@ class _Search:
 
     def again(self, before: Sequence[_Point], max_iterations: int) -> list[_Point]:
         """Go on from the ends of a search with other weights; the best first."""
-        ends = [
-            replace(end, iterations=end.iterations + each.iterations)
-            for each in before
-            for end in [self._descend(self.at(each.shapes), max_iterations)]
-        ]
+        ends = []
+        for each in before:
+            end = self._descend(self.at(each.shapes), max_iterations)
+            ends.append(replace(end, iterations=each.iterations + end.iterations))
         return sorted(ends, key=lambda end: end.cost)
 
     def at(self, shapes: Array) -> _Point:

@@ -26,6 +26,7 @@ from pkm_identification.estimators.consistent.nominal_prior import (
 from pkm_identification.estimators.consistent.weighing import (
     CONTRADICTED,
     chance_of,
+    is_chance,
     weighed_at_limits,
 )
 from pkm_identification.estimators.linear import noise_of_rows
@@ -151,7 +152,7 @@ class _Physical:
     def is_contradicted(self) -> bool:
         """Whether chance alone does not move them so far."""
         distance = np.linalg.norm(self.programme.triangle @ (self.values - self.free.values))
-        return chance_of(self.problem, float(distance)) <= CONTRADICTED
+        return not is_chance(self.problem, float(distance))
 
 
 @dataclass(frozen=True)

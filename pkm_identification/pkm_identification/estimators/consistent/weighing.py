@@ -67,6 +67,11 @@ def chance_of(problem: Problem, distance: float) -> float:
     return float(chdtrc(problem.size, distance**2))
 
 
+def is_chance(problem: Problem, distance: float) -> bool:
+    """Whether chance may move an estimate so far, in standard deviations."""
+    return chance_of(problem, distance) > CONTRADICTED
+
+
 def _settled(before: Sequence[Array], after: Sequence[Array]) -> bool:
     """Whether weights of all axes stay as they are."""
     pairs = zip(before, after, strict=True)
