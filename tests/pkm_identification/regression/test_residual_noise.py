@@ -86,7 +86,10 @@ def test_what_holds_an_axis_at_rest_does_not_weigh_more_than_its_motion(lifts, e
 @pytest.mark.parametrize('loud', [10.0, 30.0])
 @pytest.mark.parametrize('cutoff', [5.0, 20.0])
 def test_a_run_with_much_noise_takes_nothing_from_a_quiet_one(lifts, cutoff, loud):
-    """Beside the quiet run alone; differences of both are chance of one in some thousand."""
+    """Beside the quiet run alone, with noise that is drawn once.
+
+    Of 160 draws none moves an estimate by its deviation, five change a deviation by more.
+    """
     quiet, noisy = recorded([0, 1], seed=11), recorded([0, 1], noise=loud, seed=12)
     options = {'method': 'filter', 'cutoff': cutoff}
     alone, both = (identify(runs, lifts, 'wls', **options) for runs in (quiet, [quiet, noisy]))
